@@ -68,8 +68,9 @@ def dry_run(run: Run, learner: Learner, response: str | None = None) -> None:
     steps = checkpoints.steps(folder)
     last = checkpoints.path_of(folder, max(steps)) if steps else None
     env, missing = _environment(run)
+    line = setup.suits(run, env) if env and _is_here(run.model) else ""
     sections = {
-        setup.summary(run, learner, last).splitlines()[0]: "",
+        setup.summary(run, learner, last).splitlines()[0]: line,
         "settings that are not the defaults, as --config reads them:": _settings(run, learner),
         "batches:": _batches(run, len(env.problems) if env else None),
         "memory:": _memory(run, learner),

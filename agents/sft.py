@@ -38,7 +38,7 @@ from agents.engines.chat_template import ChatOptions
 from agents.engines.load import check_size, load_model, local_device, save_model
 from agents.engines.model import Policy
 from agents.engines.optimizer import Optimization
-from agents.engines.pretrained import model_folder
+from agents.engines.pretrained import check_suits, model_folder
 from agents.engines.process import computation_dtype, keep_freed_memory, set_threads
 from agents.engines.sampling import Sampling
 from agents.engines.torch import TorchEngine
@@ -51,7 +51,9 @@ from agents.storage.checkpoints import WRITE_ERRORS, failed_write
 from agents.storage.digests import write_digests
 from agents.storage.lock import LOCK, locked
 from reasonenv.console import print_line
+from reasonenv.datasets import has_images
 from reasonenv.errors import DataError
+from reasonenv.registration import find
 
 Example = tuple[Prompt, torch.Tensor]
 """Prompt of a problem, and the tokens of its solution."""
@@ -118,6 +120,11 @@ def fine_tune(settings: FineTuning) -> Path:
         raise UsageError(f"{folder} is not empty: give another --output-dir")
     options = environment_options(settings.env_options, settings.data)
     with closing(reasonenv.make(settings.env, num_envs=1, **options)) as envs:
+        trust = settings.trust_remote_code
+        parts = settings.model, settings.env, find(settings.env).default_model(options)
+        is_visual = has_images(envs.problems)
+        if line := check_suits(*parts, has_images=is_visual, trust_remote_code=trust):
+            print_line(line, sys.stderr)
         engine = _engine(settings)
         stream = examples(envs, engine.chat, settings)
         bar = ProgressBar(settings.num_steps, of="fine-tuning", displayed=DISPLAYED)

@@ -4,9 +4,11 @@ import argparse
 import ast
 import difflib
 import inspect
+import json
 import re
 import sys
 from collections.abc import Callable, Container, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields, is_dataclass, make_dataclass, replace
 from pathlib import Path
 from types import ModuleType
@@ -19,7 +21,7 @@ from agents import advantages, divergences, losses, reductions, references
 from agents.cli import config_file, foreign_flags
 from agents.cli.defaults import defaults
 from agents.cli.exit import errors_in_one_line
-from agents.cli.settings import COMMON, Run
+from agents.cli.settings import COMMON, Run, environment_options
 from agents.cli.types import json_fields
 from agents.errors import UsageError
 from agents.learner import Learner
@@ -160,7 +162,9 @@ def parse_run(
 
 def default_run(learner: type[Learner], given: Mapping[str, Any]) -> Run:
     """Default settings of a run, from the environment, model and sizes among those given."""
-    run = defaults(given.get("env"), given.get("model"))
+    options = given.get("env_options")
+    options = environment_options(options if isinstance(options, dict) else {}, given.get("data"))
+    run = defaults(given.get("env"), given.get("model"), options)
     run = _fitting(run, {name: given[name] for name in SIZES if name in given})
     return replace(run, **learner.run_defaults(run.max_response_length))
 
@@ -194,6 +198,8 @@ def _leading_flags(arguments: Sequence[str]) -> dict[str, Any]:
     add = parser.add_argument
     add("--env")
     add("--model")
+    add("--data")
+    add("--env-options", "--env_options", type=_object)
     for name in SIZES:
         add(f"--{name.replace('_', '-')}", f"--{name}", type=_size)
     add("--config", type=Path)
@@ -207,6 +213,12 @@ def _leading_flags(arguments: Sequence[str]) -> dict[str, Any]:
 def _size(text: str) -> int | str:
     """An integer, or a text that is none as it is."""
     return int(text) if text.isdecimal() and len(text) < 10 else text
+
+
+def _object(text: str) -> Any:
+    """The value of a JSON text; one that is none is refused later."""
+    with suppress(ValueError, RecursionError):
+        return json.loads(text)
 
 
 def _resumed_settings(learner: type[Learner], given: Mapping[str, Any]) -> dict[str, Any]:

@@ -145,19 +145,22 @@ class EvaluationArguments:
         return json_value(settings | {"weights": weights_digest(self.model)})
 
 
-def default_arguments(envs: Sequence[str] = (), model: str | None = None) -> EvaluationArguments:
+def default_arguments(
+    envs: Sequence[str] = (), model: str | None = None, data: str | None = None
+) -> EvaluationArguments:
     """Arguments with the model, lengths and image size of a training run.
 
     Raises:
         UsageError: No model is given, and the environments have different default models.
     """
-    models = {find(env).model for env in envs}
+    options = {"data": data}
+    models = {find(env).default_model(options) for env in envs}
     if model is None and len(models) > 1:
         raise UsageError(
             f"these environments have different default models ({', '.join(sorted(models))}): "
             "choose one with --model"
         )
-    run = defaults(envs[0] if envs else None, model)
+    run = defaults(envs[0] if envs else None, model, options)
     return EvaluationArguments(
         env=tuple(envs) or (run.env,),
         model=run.model,
@@ -167,13 +170,14 @@ def default_arguments(envs: Sequence[str] = (), model: str | None = None) -> Eva
     )
 
 
-def envs_and_model(arguments: Sequence[str] | None) -> tuple[list[str], str | None]:
-    """Values of the two flags that other defaults depend on."""
+def leading_flags(arguments: Sequence[str] | None) -> tuple[list[str], str | None, str | None]:
+    """Environments, model and data, on which other defaults depend."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("--env", nargs="*", default=[])
     parser.add_argument("--model")
+    parser.add_argument("--data")
     options, _ = parser.parse_known_args(arguments)
-    return options.env, options.model
+    return options.env, options.model, options.data
 
 
 def checkpoint_of(model: str) -> str:

@@ -28,7 +28,7 @@ def _row(environment: Environment) -> tuple[str, ...]:
     data = schema.hub if schema else "see its page" if "data" in environment.parameters else "drawn"
     depends = callable(environment.splits)
     splits = "those of its data" if depends else ", ".join(environment.split_names())
-    return environment.id, environment.model, data, environment.licence or "-", splits
+    return environment.id, environment.default_model(), data, environment.licence or "-", splits
 
 
 if __name__ == "__main__":

@@ -151,7 +151,9 @@ def test_images_for_a_model_that_cannot_see_are_refused_before_the_first_step(
     sizes = {"hidden_size": 8, "intermediate_size": 8, "vocab_size": len(tokenizer)}
     Qwen2ForCausalLM(Qwen2Config(**small, **sizes)).save_pretrained(tmp_path / "blind")
     tokenizer.save_pretrained(tmp_path / "blind")
-    assert "the model is text-only" in refused(model=tmp_path / "blind")
+    assert "reads text alone, and problems of Letters-v0 have images: give" in refused(
+        model=tmp_path / "blind"
+    )
 
 
 def test_a_directory_that_cannot_be_written_is_told_in_one_line(tiny_folder, tmp_path):
