@@ -54,37 +54,28 @@ def test_a_file_with_too_many_responses_is_refused(path):
     assert len(path.read_text().splitlines()) == 6
 
 
-def test_settings_of_an_evaluation_without_a_response_bind_nobody(tmp_path):
-    write_run(tmp_path, {"sampler_batch_size": 256})
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        ({"seed": 0}, {"seed": 0}, None),
+        ({"num_samples": 8, "seed": 0}, {"num_samples": 4}, "--num-samples was 8 and is 4; give"),
+        ({"weights": "a"}, {"weights": "b"}, "the content of --model was 'a' and is 'b'"),
+        # Of a training run.
+        ({"algorithm": "CPGD", "run": {}}, {"seed": 0}, "--seed was None and is 0"),
+    ],
+)
+@pytest.mark.parametrize("result", ["Letters-v0.jsonl", "results.json"])
+def test_settings_bind_where_there_are_responses_or_results(tmp_path, before, after, words, result):
+    write_run(tmp_path, before)
     (tmp_path / "Letters-v0.jsonl").touch()
-    check_settings(tmp_path, {"sampler_batch_size": 8})
-    (tmp_path / "Letters-v0.jsonl").write_text("{}\n")
-    with pytest.raises(ValueError, match="--sampler-batch-size was 256 and is 8"):
-        check_settings(tmp_path, {"sampler_batch_size": 8})
-
-
-def test_results_whose_responses_were_removed_bind_later_ones(tmp_path):
-    write_run(tmp_path, {"temperature": 1.0})
-    (tmp_path / "results.json").write_text("{}")
-    check_settings(tmp_path, {"temperature": 1.0})
-    with pytest.raises(ValueError, match=r"--temperature was 1\.0 and is 0\.0"):
-        check_settings(tmp_path, {"temperature": 0.0})
-
-
-def test_the_folder_of_a_training_run_is_refused(tmp_path):
-    write_run(tmp_path, {"algorithm": "CPGD", "run": {}, "learner": {}})
-    with pytest.raises(ValueError, match="cannot be resumed with other settings"):
-        check_settings(tmp_path, {"sampler_batch_size": 8})
-
-
-def test_other_settings_are_refused_in_one_line(tmp_path):
-    write_run(tmp_path, {"num_samples": 8, "seed": 0, "weights": "a"})
-    (tmp_path / "Letters-v0.jsonl").write_text("{}\n")
-    check_settings(tmp_path, {"num_samples": 8, "seed": 0, "weights": "a"})
-    with pytest.raises(ValueError, match="--num-samples was 8 and is 4; --seed was 0 and is 1;"):
-        check_settings(tmp_path, {"num_samples": 4, "seed": 1, "weights": "a"})
-    with pytest.raises(ValueError, match="the content of --model was 'a' and is 'b'"):
-        check_settings(tmp_path, {"weights": "b"})
+    if "algorithm" not in before:
+        check_settings(tmp_path, after)  # of an evaluation without a response
+    (tmp_path / result).write_text("{}\n")
+    if words is None:
+        check_settings(tmp_path, after)
+        return
+    with pytest.raises(ValueError, match=f"cannot be resumed with other settings: .*{words}"):
+        check_settings(tmp_path, after)
 
 
 def test_questions_that_were_edited_are_others(tmp_path):
@@ -97,12 +88,6 @@ def test_questions_that_were_edited_are_others(tmp_path):
     questions.write_text('{"question": "1+1?", "answer": "2"}')
     with pytest.raises(ValueError, match="the content of --data was"):
         check_settings(tmp_path, arguments.response_settings())
-
-
-def test_responses_without_a_record_are_left_unchanged(tmp_path):
-    (tmp_path / "metrics.jsonl").write_text("precious")
-    with pytest.raises(ValueError, match="is no folder of an evaluation: give another"):
-        check_settings(tmp_path, {})
 
 
 def test_a_model_that_was_written_again_is_another(tmp_path):
