@@ -53,7 +53,9 @@ FUNCTIONS: dict[Any, Functions] = {
     reductions.Reduction: _public(reductions),
     references.Refresh: _public(references),
     divergences.Divergence: _public(divergences),
-    losses.Level: _named(losses.per_token, losses.per_response),
+    losses.Level: _named(
+        *(losses.per_token, losses.per_response, losses.geometric, losses.geometric_token)
+    ),
     losses.Estimator: _named(losses.differentiable, losses.reinforce),
     losses.Clip: _named(losses.masked, losses.truncated),
 }

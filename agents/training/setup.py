@@ -108,10 +108,12 @@ def check_learner(run: Run, learner: Learner) -> None:
             advantages of groups of one response would all be zero.
     """
     is_vllm = run.vllm_server is not None or uses_vllm(run.sampler)
-    if learner.sampler_correction is not None and is_vllm and not run.sampler_log_probs:
+    if learner.uses_sampler and is_vllm and not run.sampler_log_probs:
+        correction = learner.sampler_correction
+        name = type(learner).__name__
+        what = name if correction is None else f"--sampler-correction {correction}"
         raise UsageError(
-            f"--sampler-correction {learner.sampler_correction} needs the log-probabilities of the "
-            "sampler: drop it, or --no-sampler-log-probs"
+            f"{what} needs the log-probabilities of the sampler: drop it, or --no-sampler-log-probs"
         )
     # The components of the reward are not known before there is an environment.
     if run.group_size > 1 or "reward_parts" in learner.reads:

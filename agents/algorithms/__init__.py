@@ -1,0 +1,29 @@
+"""Algorithms by their names, each a module that runs: `python -m agents gspo --help`.
+
+Those of the two papers and their baselines are modules of `agents` itself, the others of this
+package.
+"""
+
+from importlib.util import find_spec
+
+ALGORITHMS = {
+    "cpgd": "clipped policy gradient with policy drift",
+    "rpg": "regularized policy gradients: four divergences, two estimators",
+    "grpo": "group relative policy optimization",
+    "dr_grpo": "GRPO without normalization by deviation and length",
+    "dapo": "GRPO with decoupled clip, dynamic sampling and overlong shaping",
+    "rloo": "REINFORCE with a leave-one-out baseline",
+    "reinforce": "REINFORCE without a baseline",
+    "reinforce_plus_plus": "REINFORCE with advantages whitened over the rollout",
+    "reinforce_plus_plus_baseline": "the same after subtracting the mean of each group",
+    "gpg": "group policy gradient",
+    "cispo": "REINFORCE with truncated importance weights",
+    "gspo": "GRPO whose ratio is the geometric mean over a response",
+}
+"""Names of algorithms, each with a summary."""
+
+
+def module_of(name: str) -> str:
+    """The module of an algorithm or another command of `agents`, whether it exists or not."""
+    path = f"{__name__}.{name}"
+    return path if find_spec(path) else f"agents.{name}"
