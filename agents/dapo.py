@@ -55,8 +55,8 @@ class DAPO(Learner):
     def loss(self, log_prob: PerToken, batch: Batch) -> PerToken:
         """The loss above."""
         bounds = self.clip_low, self.clip_high, self.dual_clip
-        ratio = (self.level(x, batch.mask) for x in (log_prob, batch.old_log_prob))
-        return clipped_ratio(*ratio, batch.advantage, *bounds)
+        new, old = (self.level(x, batch.mask) for x in (log_prob, batch.old_log_prob))
+        return clipped_ratio(new, old, batch.advantage, *bounds)
 
 
 if __name__ == "__main__":

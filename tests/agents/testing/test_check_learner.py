@@ -277,7 +277,7 @@ VARIANTS = [
     GRPO(beta=None, dual_clip=3.0, drift_coefficient=0.5, **UNCLIPPED),
     GRPO(beta=0.5, divergence=unnormalized_reverse_kl, reduction=token_mean),
     DAPO(dual_clip=10.0, reduction=constant_length(16)),
-    RLOO(level=per_response, **UNCLIPPED),
+    RLOO(level=per_response, reduction=sequence_mean, **UNCLIPPED),
     GPG(divide_by_std=True, sampler_correction=0.5),
     *(
         # An estimator knows nothing of the divergence: each of both, and not all pairs.
