@@ -59,6 +59,7 @@ def dry_run(run: Run, learner: Learner, response: str | None = None) -> None:
         ReasonEnvError: The environment or its data do not fit.
     """
     run = check_run(run)
+    learner, line = setup.with_correction(run, learner)
     setup.check_learner(run, learner)
     folder = run.folder(type(learner).__name__)
     check_writable(folder)
@@ -69,7 +70,7 @@ def dry_run(run: Run, learner: Learner, response: str | None = None) -> None:
     last = checkpoints.path_of(folder, max(steps)) if steps else None
     env, missing = _environment(run)
     sections = {
-        setup.summary(run, learner, last).splitlines()[0]: "",
+        setup.summary(run, learner, last).splitlines()[0]: line,
         "settings that are not the defaults, as --config reads them:": _settings(run, learner),
         "batches:": _batches(run, len(env.problems) if env else None),
         "memory:": _memory(run, learner),

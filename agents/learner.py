@@ -12,8 +12,9 @@ from torch import Tensor
 
 from agents import references
 from agents.advantages import AllReduce
+from agents.corrections import SamplerCorrection, corrected, uncorrected
 from agents.errors import UsageError
-from agents.losses import per_token, sampler_weight
+from agents.losses import per_token
 from agents.reductions import Reduction, sequence_mean, token_mean
 from agents.references import Refresh
 from agents.rollout import (
@@ -62,8 +63,10 @@ class Learner(ABC):
 
     reduction: Reduction = token_mean
     """From the losses of tokens to a scalar."""
-    sampler_correction: float | None = None
-    """Cap > 0 of the importance weights π_old / μ of tokens drawn from the sampler's μ."""
+    sampler_correction: SamplerCorrection = None
+    """For tokens drawn from the sampler's μ: cap > 0 of their importance weights π_old / μ, or a
+    function such as masked_weight(0.5, 5). None, in a run, is 2 where top_p or top_k cut the
+    sampler off, else none; uncorrected is none there too."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Raises UsageError for `reads` that are no tuple of names."""
@@ -78,9 +81,11 @@ class Learner(ABC):
         """Raises UsageError for a number outside its range."""
         for name in RANGES.keys() & {field.name for field in fields(self)}:
             (valid, words), value = RANGES[name], getattr(self, name)
-            if value is not None and not valid(value):
+            if value is None or callable(value):
+                continue
+            if not valid(value):
                 raise UsageError(f"{name} is {value}: give a number {words}, or None for without")
-            if value is not None and LARGEST < value < math.inf:
+            if LARGEST < value < math.inf:
                 raise UsageError(f"{name} is {value}: give at most {LARGEST:g}")
         level = getattr(self, "level", per_token)
         if level is not per_token and self.reduction is not sequence_mean:
@@ -112,7 +117,7 @@ class Learner(ABC):
     @property
     def uses_sampler(self) -> bool:
         """True if the loss reads `sampler_log_prob`."""
-        return self.sampler_correction is not None
+        return self.sampler_correction not in (None, uncorrected)
 
     @property
     def token_advantage_uses_old_policy(self) -> bool:
@@ -271,10 +276,12 @@ class Learner(ABC):
         log_prob = log_prob.where(batch.mask, batch.old_log_prob.where(batch.mask, 0.0))
         if entropy is not None and "entropy" in self.reads:
             batch = batch.with_extras(entropy=entropy.where(batch.mask, 0.0))
+        factor = None
+        if self.sampler_correction is not None:
+            batch, factor = corrected(self.sampler_correction, batch, log_prob)
         loss = self.loss(log_prob, batch)
         self._check_shape("loss", loss, log_prob, "token, [b t]")
-        if self.sampler_correction is not None:
-            loss = loss * sampler_weight(batch, self.sampler_correction)
+        loss = loss if factor is None else loss * factor
         return (weight * loss.where(batch.mask, 0.0).sum(-1)).sum()
 
     def checked_advantage(self, reward: Group, parts: Mapping[str, Group]) -> Group:

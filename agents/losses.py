@@ -228,9 +228,14 @@ def sampler_weight(batch: Batch, cap: float) -> PerToken:
         batch: With `sampler_log_prob`; without, the sampler is the trainer and π_old / μ is 1.
         cap: c > 0.
     """
+    return sampler_log_ratio(batch).exp().clamp(max=cap)
+
+
+def sampler_log_ratio(batch: Batch) -> PerToken:
+    """Ln π_old / μ of each token; 0 on padding, and without log-probabilities of the sampler."""
     old, sampler = batch.old_log_prob, batch.sampler_log_prob
-    log_weight = torch.zeros_like(old) if sampler is None else old - sampler
-    return log_weight.where(batch.mask, 0.0).exp().clamp(max=cap)
+    log_ratio = torch.zeros_like(old) if sampler is None else old - sampler
+    return log_ratio.where(batch.mask, 0.0)
 
 
 def differentiable(function: Function, log_prob: PerToken) -> PerToken:

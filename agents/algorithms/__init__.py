@@ -19,6 +19,13 @@ ALGORITHMS = {
     "gpg": "group policy gradient",
     "cispo": "REINFORCE with truncated importance weights",
     "gspo": "GRPO whose ratio is the geometric mean over a response",
+    "gmpo": "the geometric mean of ratios that are clipped by token",
+    "sapo": "a smooth gate in place of a clip",
+    "dppo": "a trust region of the sampler's probabilities",
+    "maxrl": "advantages over the group's mean: maximum likelihood of success",
+    "clip_cov": "GRPO without the gradient of some tokens that would cost entropy",
+    "kl_cov": "a penalty on the tokens that would cost the most entropy",
+    "gdpo": "GRPO on components of the reward, standardized one by one",
 }
 """Names of algorithms, each with a summary."""
 

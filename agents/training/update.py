@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from agents.corrections import rejected
 from agents.engines import TrainEngine
 from agents.engines.reference_policy import ReferencePolicy
 from agents.errors import UsageError
@@ -267,6 +268,9 @@ class _Update:
         for mask in masks:
             clipped |= mask
         self.statistics.add(log_prob, entropy, clipped, batch)
+        if self.learner.uses_sampler and callable(self.learner.sampler_correction):
+            rejection = rejected(self.learner.sampler_correction, batch, log_prob)
+            self.statistics.add_rejected(rejection, batch.mask)
         if self.trace is not None:
             self.trace.add(part, log_prob, clipped, batch)
         sums = [loss.item(), token_kl(log_prob, batch)]
