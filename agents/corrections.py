@@ -12,7 +12,6 @@ known. So do TRL, IcePop and slime; verl's rejection takes such tokens out of it
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import torch
 
@@ -26,7 +25,6 @@ SamplerCorrection = float | Correction | None
 """A cap of `truncated_weight`, a correction, or None."""
 LEVELS = {"token": per_token, "response": per_response, "geometric": geometric}
 """What k is the ratio of: a token, a response (the product), or the geometric mean over one."""
-LevelName = Literal["token", "response", "geometric"]
 LARGEST_LOG_WEIGHT = 80.0
 """Its exponential, and that times a loss, are finite in float32."""
 
@@ -36,7 +34,7 @@ class _Bounds:
 
     low: float
     high: float
-    level: LevelName
+    level: str
 
     def __post_init__(self) -> None:
         name = type(self).__name__
@@ -67,7 +65,7 @@ class truncated_weight(_Bounds):  # noqa: N801 - reads like its siblings, which 
 
     high: float = 2.0
     low: float = 0.0
-    level: LevelName = "token"
+    level: str = "token"
 
     def __call__(self, batch: Batch, log_prob: PerToken) -> PerToken:
         """Weight of each token."""
@@ -84,7 +82,7 @@ class masked_weight(_Bounds):  # noqa: N801
 
     low: float = 0.5
     high: float = 5.0
-    level: LevelName = "token"
+    level: str = "token"
 
     def __call__(self, batch: Batch, log_prob: PerToken) -> PerToken:
         """Weight of each token."""
@@ -102,7 +100,7 @@ class ratio_mask(_Bounds):  # noqa: N801
 
     low: float = 0.999
     high: float = 1.001
-    level: LevelName = "geometric"
+    level: str = "geometric"
 
     def __call__(self, batch: Batch, log_prob: PerToken) -> PerToken:
         """Weight of each token."""

@@ -22,7 +22,7 @@ class ClipCov(GRPO):
 
     The choice is made once, at the policy with which the update begins; the released code makes it
     in each microbatch, where it depends on how the batch is cut. Its random numbers follow from
-    `seed` and a token's ln π_old, so tokens of equal ln π_old are drawn together. Its scripts
+    `choice_seed` and a token's ln π_old: tokens of equal ln π_old are drawn together. Its scripts
     clip the ratio to [0, 2].
 
     Source: Cui et al., The Entropy Mechanism of Reinforcement Learning for Reasoning Language
@@ -39,8 +39,8 @@ class ClipCov(GRPO):
     """Lower bound of cov."""
     cov_high: float = 5.0
     """Upper bound of cov."""
-    seed: int = 0
-    """Of the random choice."""
+    choice_seed: int = 0
+    """Seed of the random choice."""
 
     def prepare(self, batch: Batch, all_reduce: AllReduce, log_prob: PerToken) -> Batch:
         """Adds the tokens that are drawn."""
@@ -49,7 +49,7 @@ class ClipCov(GRPO):
         held = masked(log_ratio, batch.advantage, self.clip_low, self.clip_high) != log_ratio
         cov = covariance(batch, log_prob, all_reduce)
         eligible = (cov > self.cov_low) & (cov < self.cov_high) & ~held & batch.mask
-        number = pseudo_random(batch.old_log_prob, self.seed).where(eligible, 0.0)
+        number = pseudo_random(batch.old_log_prob, self.choice_seed).where(eligible, 0.0)
         drawn = largest(number, batch.mask, self.share, all_reduce, round_down=True)
         return batch.with_extras(drawn=drawn & eligible)
 
