@@ -9,12 +9,14 @@ import pytest
 
 import agents
 from agents import __main__ as command
+from agents import algorithms
+from agents.algorithms import module_of
 from agents.learner import Learner
 
 
 def has_learner(name):
     """True if a module of the package defines a learner that can be trained."""
-    module = importlib.import_module(f"agents.{name}")
+    module = importlib.import_module(module_of(name))
     return any(
         inspect.isclass(value)
         and issubclass(value, Learner)
@@ -25,7 +27,8 @@ def has_learner(name):
 
 
 def test_the_algorithms_are_all_modules_with_a_learner():
-    names = {module.name for module in pkgutil.iter_modules(agents.__path__)} - {"__main__"}
+    folders = [*agents.__path__, *algorithms.__path__]
+    names = {module.name for module in pkgutil.iter_modules(folders)} - {"__main__"}
     assert {name for name in names if has_learner(name)} == set(command.ALGORITHMS)
 
 
