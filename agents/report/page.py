@@ -21,6 +21,8 @@ from reasonenv.console import printable
 
 HERE = Path(__file__).parent
 SCRIPTS = ("page.js", "charts.js", "rollouts.js", "highlights.js")
+LONGEST_TITLE = 99
+"""Characters of the names of folders in the title."""
 
 
 def make_page(runs: Sequence[RunFolder], limit: int = LIMIT) -> str:
@@ -41,7 +43,7 @@ def make_page(runs: Sequence[RunFolder], limit: int = LIMIT) -> str:
     template = Template((HERE / "page.html").read_text(encoding="utf-8"))
     return template.substitute(
         policy=escape(_policy(script, style)),
-        title=escape(printable(names[0]) if len(set(names)) == 1 else f"{len(runs)} runs"),
+        title=escape(printable(_title(runs, names))),
         style=style,
         script=script,
         facts="\n".join(map(run_section, runs, names)),
@@ -50,6 +52,13 @@ def make_page(runs: Sequence[RunFolder], limit: int = LIMIT) -> str:
         bodies="\n".join(_stored("body", k, body) for k, body in enumerate(rollouts.bodies)),
         images="\n".join(_stored("image", *image) for image in rollouts.images.values()),
     )
+
+
+def _title(runs: Sequence[RunFolder], names: Sequence[str]) -> str:
+    """Label and folder of a run; of several the folders too, as far as they fit in a line."""
+    label = f"{names[0]}: " if len(set(names)) == 1 else ""
+    folders = ", ".join(run.folder.resolve().name for run in runs)
+    return label + (folders if len(folders) <= LONGEST_TITLE else f"{len(runs)} runs")
 
 
 def _policy(script: str, style: str) -> str:

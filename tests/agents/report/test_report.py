@@ -32,6 +32,18 @@ def test_nothing_outside_the_file_is_named(done):
     assert not re.search(r"@import|url\(", page)
 
 
+def test_the_title_names_the_runs(tmp_path):
+    one, two = (write_run(tmp_path / f"seed{k}", seed=k, steps=1) for k in range(2))
+    for runs, title in {
+        (one,): "CPGD on Figures-v2: seed0",
+        (one, two): "CPGD on Figures-v2: seed0, seed1",
+        (one,) * 30: "CPGD on Figures-v2: 30 runs",
+    }.items():
+        page = report.write_report(runs).read_text()
+        assert f"<title>{title}</title>" in page
+        assert f"<h1>{title}</h1>" in page
+
+
 @pytest.mark.parametrize(
     "changed", [{"num_steps": 40}, {"num_test_problems": 9}, {"on_collapse": "rollback"}]
 )
