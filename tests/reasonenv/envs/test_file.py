@@ -3,8 +3,6 @@
 import json
 import pickle
 import socket
-import subprocess
-import sys
 
 import numpy as np
 import pandas
@@ -13,7 +11,7 @@ from datasets import ClassLabel, Dataset, DatasetDict, Features, Image, List, Va
 from PIL import Image as Pictures
 
 import reasonenv
-from reasonenv import check, score
+from reasonenv import ask, check, score
 from reasonenv.datasets.images import png_url
 from reasonenv.envs import file
 from reasonenv.errors import DataError, UsageError
@@ -260,15 +258,10 @@ def test_a_question_that_has_its_options_and_one_without_stay_as_they_are():
     assert [problem.question for problem in problems(rows)] == [row["question"] for row in rows]
 
 
-@pytest.mark.parametrize(
-    ("array", "message"),
-    [
-        (np.zeros((0, 4, 3), np.uint8), r"an array of uint8, \(0, 4, 3\), is no image: "),
-        (np.zeros((3, 20, 30), np.uint8), r"an array of uint8, \(3, 20, 30\), is no image: "),
-    ],
-)
-def test_an_array_that_is_no_image_is_named_on_access(array, message):
-    with pytest.raises(DataError, match=f"data, row 1: column 'image': {message}"):
+def test_an_array_that_is_no_image_is_named_on_access():
+    array = np.zeros((0, 4, 3), np.uint8)
+    message = r"data, row 1: column 'image': an array of uint8, \(0, 4, 3\), is no image: "
+    with pytest.raises(DataError, match=message):
         problems([{"question": "?", "answer": 1, "image": array}])
 
 
@@ -541,15 +534,13 @@ def test_responses_are_scored_by_labels_of_any_split(tmp_path, capsys):
     assert (scores["num_problems"], scores["num_missing"]) == (3, 0)
 
 
-def test_a_command_lists_the_rows_one_a_line(tmp_path):
+def test_a_command_lists_the_rows_one_a_line(tmp_path, capsys):
     rows = [{"question": "?\n", "answer": answer} for answer in (1, None, None)]
-    (tmp_path / "mine.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    command = [sys.executable, "-m", "reasonenv.ask", "--env", "file", "--data", "mine.jsonl"]
-    command += ["--url", "http://localhost:1/v1", "--model", "m", "--output", "r.jsonl"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    first, second, third, advice = done.stderr.splitlines()
+    words = ["--env", "file", "--data", str(json_lines(rows, tmp_path)), "--model", "m"]
+    words += ["--url", "http://localhost:1/v1", "--output", str(tmp_path / "r.jsonl")]
+    assert ask.main(words) == 2
+    first, second, third, advice = capsys.readouterr().err.splitlines()
     assert first == "error: 2 rows make no problem:"
-    assert second.startswith("mine.jsonl, line 2: column 'answer' is empty")
-    assert third.startswith("mine.jsonl, line 3: ")
+    assert second.startswith("mine.jsonl, line 3: column 'answer' is empty")
+    assert third.startswith("mine.jsonl, line 5: ")
     assert advice.startswith("correct them, or leave them out by without='invalid'")
