@@ -63,7 +63,6 @@ def read_questions(data: Any) -> list[QuestionRows]:
 
 
 def _read_object(data: Any) -> list[QuestionRows]:
-    """The rows of an object in Python."""
     if isinstance(data, list | tuple):
         return [QuestionRows("data", _numbered(data))]
     kinds = {f"{kind.__module__.partition('.')[0]}.{kind.__name__}" for kind in type(data).__mro__}

@@ -35,26 +35,6 @@ class Question:
     problem: Problem | DataError
     images: Callable[[], Sequence[tuple[str, Any]]] = tuple
 
-    def complete(self) -> Problem:
-        """The problem with its images.
-
-        Raises:
-            DataError: In one line, where the row makes no problem.
-        """
-        problem = self.without_images()
-        try:
-            images = decode_all(self.images())
-            check_marks(problem.question, len(images))
-        except DataError as error:
-            raise DataError(f"{self.place}: {error}") from None
-        return replace(problem, images=images)
-
-    def without_images(self) -> Problem:
-        """The problem without its images, which are not read."""
-        if isinstance(self.problem, DataError):
-            raise DataError(f"{self.place}: {self.problem}")
-        return self.problem
-
 
 class Questions(LazyProblems):
     """The problems of questions, their images decoded on access."""
@@ -68,7 +48,16 @@ class Questions(LazyProblems):
     def make(self, index: int, with_images: bool) -> Problem:
         """The problem at an index."""
         question = self._questions[self.wrap(index)]
-        return question.complete() if with_images else question.without_images()
+        try:
+            if isinstance(question.problem, DataError):
+                raise question.problem
+            if not with_images:
+                return question.problem
+            images = decode_all(question.images())
+            check_marks(question.problem.question, len(images))
+        except DataError as error:
+            raise DataError(f"{question.place}: {error}") from None
+        return replace(question.problem, images=images)
 
     def invalid_rows(self) -> dict[int, InvalidRow]:
         """Rows that make no problem, by number; images within files are not read."""
@@ -127,7 +116,6 @@ def _question(source: QuestionRows, file_row: FileRow, columns: Columns, prefix:
 
 
 def _fault(row: FileRow) -> DataError:
-    """Why a row is none."""
     if isinstance(row.value, DataError):
         return row.value
     expected = 'an object was expected, {"question": ..., "answer": ...}'
