@@ -202,9 +202,10 @@ def test_flags_set_the_run_and_the_learner():
 
 
 @pytest.mark.parametrize("words", [["--num-steps", "\uff11\uff12"], ["--beta=0.\u0663"]])
-def test_a_number_in_digits_of_another_script_is_refused(words):
-    with pytest.raises(SystemExit, match=r"has digits that are not ASCII: write 0 to 9"):
+def test_a_number_in_digits_of_another_script_is_refused(words, capsys):
+    with pytest.raises(SystemExit, match=r"^2$"):
         parse_run(CPGD, words)
+    assert capsys.readouterr().err.endswith(" has digits that are not ASCII: write 0 to 9\n")
     assert parse_run(CPGD, ["--output-dir", "runs\uff11"])[0].output_dir == "runs\uff11"
 
 
@@ -291,10 +292,9 @@ def test_the_help_of_an_algorithm_fits_150_lines_and_has_the_common_flags_and_it
 
 
 def test_a_misspelt_flag_gets_a_suggestion(capsys):
-    with pytest.raises(
-        SystemExit, match=r"^error: there is no flag --hepl: did you mean --help\?$"
-    ):
+    with pytest.raises(SystemExit, match=r"^2$"):
         parse_run(CPGD, ["--hepl"])
+    assert capsys.readouterr().err == "error: there is no flag --hepl: did you mean --help?\n"
     with pytest.raises(SystemExit, match="2"):
         parse_run(CPGD, ["--num-stesp", "3"])
     assert "--num-steps" in capsys.readouterr().err
