@@ -37,7 +37,8 @@ class QuestionRow:
     Args:
         row: Its values; of images that are read on access, functions to read them.
         columns: Its columns by field.
-        folders: Folders of the files of its images; see `question_files.QuestionRows`.
+        folders: Folders that the paths of its images are relative to, in order of preference; they
+            do not leave the last one. Empty for any path, relative to the current folder.
     """
 
     row: Mapping[str, Any]

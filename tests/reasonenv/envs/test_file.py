@@ -3,6 +3,7 @@
 import json
 import pickle
 import socket
+from pathlib import Path
 
 import numpy as np
 import pandas
@@ -278,57 +279,10 @@ def test_marks_without_a_number_are_numbered():
 
 
 FAULTS = [
-    ({"answer": None}, "column 'answer' is empty: give the answer, or leave the row out"),
-    ({"answer": "  "}, "column 'answer' holds '  '"),
-    ({"answer": float("nan")}, "column 'answer' holds nan: give the answer, or leave the row"),
-    ({"answer": float("inf")}, "column 'answer' holds inf: one text or number was expected"),
-    ({"answer": [1, 2]}, r"column 'answer' holds \[1, 2\]: one text or number"),
-    ({"answer": {"x": 1}}, r"name a part of it, columns=\{'answer': 'answer.x'\}"),
-    ({"question": {"text": "1 + 1?"}}, r"name a part of it, columns=\{'question': 'question.text'"),
-    (
-        {"question": [{"role": role, "content": "1"} for role in ("user", "assistant")]},
-        "column 'question': the messages are of user, assistant: give one of the user",
-    ),
-    (
-        {"question": [{"role": "user", "content": [{"type": "video", "video": "a.mp4"}]}]},
-        "a part of a message is .*video.*: give a text or an image",
-    ),
-    (
-        {"question": [{"role": "user", "content": [{"type": "image", "image": "2.png"}]}]},
-        "column 'question': there is no image .*2.png",
-    ),
-    ({"answer": "none ####"}, "an answer after #### was expected"),
-    ({"question": ""}, "column 'question' is empty: give the question"),
-    ({"question": 3}, "column 'question' holds 3: a text or a list of messages was exp"),
-    ({"question": [{"role": "user"}]}, "the content of a message is None: give a text or parts"),
-    ({"question": "See <image 2>.", "image": "1.png"}, "marks image 2, and the row has 1"),
-    ({"question": "See <image>."}, "marks image 1, and the row has 0: add it"),
-    ({"image": "2.png"}, "there is no image .*2.png"),
-    ({"image": "../1.png"}, "the image '../1.png' is outside of .*: move it there"),
-    ({"image": "/etc/passwd"}, "the image '/etc/passwd' is outside of"),
-    ({"image": "https://a.org/1.png"}, "is no file: download it"),
-    ({"image": "data:image/png;base64,@"}, "the image 'data:.*' is no data URL"),
-    ({"image": "data:image/png,7"}, "column 'image': the image 'data:.*' is no data URL"),
-    ({"image": {"bytes": None, "path": "3.png"}}, "there is no image .*3.png"),
-    ({"image": {"bytes": None, "path": None}}, "the image is {'bytes': None.*: a path or the"),
-    ({"image": {"url": "3.png"}}, "column 'image': the image is {'url'.*: a path or the bytes"),
-    ({"image": {"bytes": [137, 80]}}, "the image is .137, 80.: a path or the bytes"),
-    ({"image": 3}, "the image is 3: a path or the bytes"),
-    ({"image": [[1, 2], [3, 4]]}, "the image is .1, 2.: a path or the bytes"),
-    ({"answer": {}}, "holds {}: one text or number was expected"),
-    ({"options": ["3"]}, "a list of 2 to 26 texts was expected"),
-    ({"options": ["3", None]}, "a list of 2 to 26 texts was expected"),
-    ({"options": ["3", "7"]}, r"the answer '5' is none of the options \['3', '7'\]: give a letter"),
-    ({"options": ["5", "5"]}, "the answer '5' names two of the options"),
-    ({"options": ["B", "A"], "answer": "A"}, "the answer 'A' names two of the options"),
-    ({"options": '["3", "5"'}, "a list of 2 to 26 texts was expected"),
-    ({"id": [1]}, "column 'id' holds \\[1\\]: a text or a number was expected"),
-    ({"id": "a"}, "its id 'a' is that of mine.jsonl, line 1: give it another"),
-    ({"split": None}, "column 'split' is empty: give the split"),
-    ("not JSON", "line 2: it is not JSON: Expecting value"),
-    ('{"question": "?", "answer": 1, "answer": 2}', "it is not JSON: the key 'answer' comes 2"),
-    ({"question": "half of \ud83d"}, "question is 'half of .*: give a"),
-    ([1], r"line 2: it is \[1\]: an object was expected"),
+    (fault["row"], fault["message"])
+    for fault in map(
+        json.loads, Path(__file__).with_name("faults_of_rows.jsonl").read_text().splitlines()
+    )
 ]
 
 

@@ -36,11 +36,6 @@ def test_every_environment_has_a_page(name):
     assert all(section in page for section in [*SECTIONS, "Version History:"])
 
 
-def test_every_environment_has_a_model_to_begin_with():
-    assert find("Figures-v2").model == "tiny"
-    assert find("MMK12-v0").model == "Qwen/Qwen2.5-VL-7B-Instruct"
-
-
 @pytest.mark.parametrize(
     ("name", "message"),
     [

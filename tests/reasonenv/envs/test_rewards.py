@@ -1,5 +1,6 @@
 import json
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -226,41 +227,20 @@ def test_a_choice_of_rewards_that_does_not_fit_is_told_in_one_line(choice, messa
 
 
 # Measured with the logic of the released file under math-verify 0.9.
-@pytest.mark.parametrize(
-    ("answer", "reference", "reward"),
-    [
-        ("<answer>3</answer>", "3", 0),  # the tag touches the number
-        ("<answer> 3 </answer>", "3", 1),
-        ("<answer>$3$</answer>", "3", 1),
-        (r"<answer>\boxed{3}</answer>", "3", 1),
-        ("<answer>\n$3$\n</answer>", "3", 1),  # no match, but read after the last tag
-        ("<answer>$4$</answer><answer>$3$</answer>", "3", 0),  # the first match
-        ("<answer>C</answer>", "C", 1),
-        ("<answer>The answer is C</answer>", "C", 0),  # which has an a
-        ("<answer>Answer: B</answer>", "B", 0),
-        (r"<answer>\boxed{C}</answer>", "C", 1),
-        ("<answer>C. 12 cm</answer>", "C", 1),
-        ("<answer>D. 12 cm</answer>", "D", 0),  # c stands in cm
-        ("<answer>$x=3$</answer>", "3", 1),
-        ("<answer>$3$</answer>", "x=3", 1),  # verify with its arguments swapped
-        ("<answer>$30$</answer>", "30°", 1),
-        (r"<answer>$30\%$</answer>", "0.3", 1),
-        (r"<answer>$\pi$</answer>", "3.14", 0),
-        ("<answer>$x<3$</answer>", r"(-\infty,3)", 1),
-        (r"<answer>$(-\infty,3)$</answer>", "x<3", 0),
-        ("<answer>\n$4$\n</answer><answer>$3$</answer>", "3", 1),
-        ("$3$ <answer> unknown", "3", 0),
-        ("<answer>anything</answer>", "", 1),  # a reference that does not parse
-        ("", "", 0),
-        pytest.param(
-            *("<answer>$9^{9^{9^9}}$</answer>", "3", 0),  # unread
-            marks=pytest.mark.slow(reason="waits for the limit of two seconds"),
-        ),
-    ],
+RELEASED = list(
+    map(json.loads, Path(__file__).with_name("mm_eureka.jsonl").read_text().splitlines())
 )
-def test_mm_eureka_pays_as_the_released_reward_does(answer, reference, reward):
-    problem = Problem(id="a", question="", answer=reference)
-    assert mm_eureka(answer, problem, RIGHT) == reward
+
+
+@pytest.mark.parametrize("row", RELEASED, ids=lambda row: row["answer"])
+def test_mm_eureka_pays_as_the_released_reward_does(row):
+    problem = Problem(id="a", question="", answer=row["reference"])
+    assert mm_eureka(row["answer"], problem, RIGHT) == row["reward"]
+
+
+@pytest.mark.slow(reason="waits for the limit of two seconds")
+def test_mm_eureka_pays_nothing_for_an_answer_that_it_cannot_read_in_time():
+    assert mm_eureka("<answer>$9^{9^{9^9}}$</answer>", Problem("a", "", "3"), RIGHT) == 0
 
 
 def test_mm_eureka_and_the_format_agree_with_the_released_file_on_real_responses(shared):
