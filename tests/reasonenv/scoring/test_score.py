@@ -10,9 +10,9 @@ import pytest
 from reasonenv.grading import VERSION
 from reasonenv.score import main
 from reasonenv.scoring import score
-from reasonenv.scoring.intervals import over_clusters, wilson
-from reasonenv.scoring.response_files import SkipLog
+from reasonenv.scoring.responses import SkipLog
 from reasonenv.scoring.scoreboard import grade_responses, summarize
+from reasonenv.scoring.statistics import over_clusters, wilson
 
 SUBJECTS = ["algebra", "counting"]
 LABELS = [

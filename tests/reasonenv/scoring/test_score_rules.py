@@ -12,9 +12,8 @@ from reasonenv.scoring.benchmarks import (
     olympiadbench,
     wemath,
 )
-from reasonenv.scoring.final_answers import LabeledResponse
-from reasonenv.scoring.numbers import value
-from reasonenv.scoring.short_answers import inferred_letter
+from reasonenv.scoring.responses import LabeledResponse
+from reasonenv.scoring.short_answers import inferred_letter, value
 
 
 @pytest.mark.parametrize(
