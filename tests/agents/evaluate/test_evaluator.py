@@ -20,7 +20,7 @@ from reasonenv.datasets.selection import held_out
 from reasonenv.errors import DataError
 from reasonenv.problem import Problem
 from reasonenv.registration import find, registry
-from reasonenv.scoring.intervals import over_clusters
+from reasonenv.scoring.statistics import over_clusters
 
 FAULTY = f"{faulty.__name__}:Faulty-v0"
 INVALID_TOO = {"without": "invalid"}
