@@ -68,8 +68,9 @@ def dry_run(run: Run, learner: Learner, response: str | None = None) -> None:
     steps = checkpoints.steps(folder)
     last = checkpoints.path_of(folder, max(steps)) if steps else None
     env, missing = _environment(run)
+    line = setup.suits(run, env) if env and _is_here(run.model) else ""
     sections = {
-        setup.summary(run, learner, last).splitlines()[0]: "",
+        setup.summary(run, learner, last).splitlines()[0]: line,
         "settings that are not the defaults, as --config reads them:": _settings(run, learner),
         "batches:": _batches(run, len(env.problems) if env else None),
         "memory:": _memory(run, learner),
@@ -83,7 +84,7 @@ def dry_run(run: Run, learner: Learner, response: str | None = None) -> None:
 
 def _environment(run: Run) -> tuple[Any, str]:
     """The environment; None, and a line, where its data set would be downloaded."""
-    options = environment_options(run.env_options, run.data)
+    options = environment_options(run.env_options, run.data, run.reward)
     try:
         env = reasonenv.make(run.env, **options).unwrapped
     except DownloadError as error:
@@ -159,7 +160,12 @@ def _chat(run: Run) -> Chat:
     name = model_folder(run.model)
     config, tokenizer, images = load_parts(name, trust_remote_code=run.trust_remote_code)
     fit_images(name, images, config, run.max_pixels)
-    return Chat(tokenizer, images, config, options=ChatOptions(run.chat_template, run.stop))
+    return Chat(
+        tokenizer,
+        images,
+        config,
+        options=ChatOptions(run.chat_template, run.stop, run.chat_template_kwargs),
+    )
 
 
 def _prompts(run: Run, env: Any, response: str | None) -> str:

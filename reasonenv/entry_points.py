@@ -88,7 +88,10 @@ def _problems(
     Removes the arguments of the problems, `split` and `holdout` from `kwargs`.
     """
     if "data" not in environment.parameters and kwargs.pop("data", None) is not None:
-        raise UsageError(f"{environment.id} makes its own problems and takes no data")
+        raise UsageError(
+            f"{environment.id} makes its own problems and takes no data: your own questions are "
+            "--env file --data FILE, in Python make('file', data=...)"
+        )
     split, keep = kwargs.pop("split", None), None
     if not callable(environment.splits):  # else `problems` itself looks for the split
         split = environment.resolve_split(split, kwargs)

@@ -1,6 +1,6 @@
 """One problem at a time: a Gymnasium environment whose episode is one response."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import gymnasium
@@ -16,7 +16,7 @@ from reasonenv.ordering import ProblemOrder, parse_options
 from reasonenv.problem import Problem
 from reasonenv.prompts import PromptTemplate, find_prompt
 from reasonenv.render import Observation, ShortDict
-from reasonenv.rewards import Rewards, total
+from reasonenv.rewards import by_name, total
 from reasonenv.spaces import ImagesSpace, TextSpace
 from reasonenv.workers import Grader
 
@@ -37,7 +37,7 @@ class ReasonEnv(gymnasium.Env[dict[str, Any], str]):
 
     Args:
         problems: The problems to pose.
-        rewards: Name -> (weight, function); see `reasonenv.rewards`.
+        rewards: Names and weights, or functions; see `reasonenv.rewards`.
         prompt: The instruction around a question, or its name; see `reasonenv.prompts`.
         num_workers: Number of grading processes.
         timeout: CPU seconds for one answer.
@@ -49,7 +49,7 @@ class ReasonEnv(gymnasium.Env[dict[str, Any], str]):
     def __init__(
         self,
         problems: Sequence[Problem],
-        rewards: Rewards,
+        rewards: Mapping[str, Any],
         *,
         prompt: str | PromptTemplate = "plain",
         num_workers: int | None = None,
@@ -57,7 +57,7 @@ class ReasonEnv(gymnasium.Env[dict[str, Any], str]):
         render_mode: str | None = None,
     ) -> None:
         check_arguments(problems, render_mode)
-        self.problems, self.rewards = problems, rewards
+        self.problems, self.rewards = problems, by_name(rewards) if rewards else {}
         self.instruction, self.render_mode = find_prompt(prompt), render_mode
         self.observation_space = observation_space()
         self.action_space = TextSpace()

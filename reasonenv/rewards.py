@@ -6,6 +6,10 @@ They are selected by name, with weights, here as on the command line (`--env-opt
     reasonenv.make("MMK12-v0", rewards={"accuracy": 1.0, "repetition": {"weight": 0.1, "n": 4}})
     reasonenv.make("MMK12-v0", unjudged=-0.5)   # the environment's own, and this without a verdict
     reasonenv.make("MMK12-v0", rewards={"accuracy": 1.0, "mine:brief": 0.2})   # of your module
+    reasonenv.make("MMK12-v0", rewards={"accuracy": 1.0, "brief": (0.2, brief)})
+
+A function is called as f(response, problem, grade), or, if it has a parameter `completions`, in the
+form of TRL's trainers, for all responses of a step at once; see `batch_rewards.BatchReward`.
 
 A reward is a number in [0, 1], or in the `bounds` that the function has as an attribute. None means
 that it does not apply to a response: it is left out of the sum, and NaN in `infos`.
@@ -16,11 +20,12 @@ import importlib
 import inspect
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, cast
 
+from reasonenv.batch_rewards import Answered, BatchReward, as_reward
 from reasonenv.console import warn
 from reasonenv.errors import RewardError, UsageError
 from reasonenv.grading import Grade
@@ -176,7 +181,12 @@ _WITH_ARGUMENTS = {"overlong": overlong, "repetition": repetition}
 def total(
     rewards: Rewards, response: str, problem: Problem, grade: Grade
 ) -> tuple[float, dict[str, float]]:
-    """The weighted sum of `rewards`, and every component unweighted.
+    """The weighted sum of `rewards`, and every component unweighted; see `totals`."""
+    return totals(rewards, [(problem, response, grade)])[0]
+
+
+def totals(rewards: Rewards, answered: Sequence[Answered]) -> list[tuple[float, dict[str, float]]]:
+    """The weighted sum of `rewards` for each response, and every component unweighted.
 
     Accuracy and format are among the components even where they carry no weight. A component that
     is None is NaN among them and left out of the sum, which is 0 where all are.
@@ -185,12 +195,25 @@ def total(
         RewardError: In one line, for a component that is no finite number.
     """
     functions = {**_REPORTED, **{name: reward for name, (_, reward) in rewards.items()}}
-    parts = {
-        name: _number(name, reward, reward(response, problem, grade), problem)
-        for name, reward in functions.items()
-    }
+    columns = {name: _values(name, reward, answered) for name, reward in functions.items()}
+    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    return [(_sum(rewards, parts), parts) for parts in rows]
+
+
+def _values(name: str, reward: Reward, answered: Sequence[Answered]) -> list[float]:
+    """A component of each response."""
+    if isinstance(reward, BatchReward):
+        values = reward.of(answered)
+    else:
+        values = (reward(response, problem, grade) for problem, response, grade in answered)
+    pairs = zip(values, answered, strict=True)
+    return [_number(name, reward, value, problem) for value, (problem, _, _) in pairs]
+
+
+def _sum(rewards: Rewards, parts: Mapping[str, float]) -> float:
+    """The weighted sum of the components that apply."""
     pairs = ((weight, parts[name]) for name, (weight, _) in rewards.items())
-    return sum((weight * part for weight, part in pairs if not math.isnan(part)), 0.0), parts
+    return sum((weight * part for weight, part in pairs if not math.isnan(part)), 0.0)
 
 
 def _number(name: str, reward: Reward, value: Any, problem: Problem) -> float:
@@ -232,8 +255,8 @@ def by_name(choice: Mapping[str, Any], own: Rewards | None = None) -> Rewards:
 
     Args:
         choice: Name -> weight; or -> {"weight": 1.0, ...} with arguments of the reward; or
-            -> (weight, function) for a reward of your own. "module:function" is one too, called by
-            the name of the function.
+            -> (weight, function) for a reward of your own, in one of the forms of this module.
+            "module:function" is one too, called by the name of the function.
         own: Rewards of an environment, which take precedence over those of this module.
 
     Raises:
@@ -259,7 +282,7 @@ def _weighted(name: str, value: Any, own: Rewards) -> tuple[float, Reward]:
         raise UsageError(f"reward {name!r} has weight {weight!r}: a finite number is needed")
     if weight < 0 and isinstance(reward, Penalty):
         raise UsageError(f"reward {name!r} is 0 or less: weight {weight} would pay for it")
-    return float(weight), reward
+    return float(weight), as_reward(name, reward)
 
 
 def _build(name: str, arguments: dict[str, Any], own: Rewards) -> Reward:
@@ -282,7 +305,7 @@ def _build(name: str, arguments: dict[str, Any], own: Rewards) -> Reward:
     return _WITH_ARGUMENTS[name](**arguments)
 
 
-def _imported(name: str) -> Reward:
+def _imported(name: str) -> Any:
     """The function of a module, by its name "module:function"."""
     module, _, function = name.rpartition(":")
     absent = UsageError(
@@ -299,4 +322,4 @@ def _imported(name: str) -> Reward:
         raise absent from None
     if not callable(reward):
         raise UsageError(f"reward {name!r}: module {module!r} has no function {function!r}")
-    return cast("Reward", reward)
+    return reward

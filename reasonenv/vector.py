@@ -26,7 +26,7 @@ from reasonenv.ordering import ProblemOrder, leave_out
 from reasonenv.problem import Problem
 from reasonenv.prompts import PromptTemplate, find_prompt
 from reasonenv.render import MODES, Observation, ShortDict, frames_html, rgb_array
-from reasonenv.rewards import Rewards, total
+from reasonenv.rewards import by_name, totals
 from reasonenv.spaces import TextSpace
 from reasonenv.workers import Grader
 
@@ -52,7 +52,7 @@ class ReasonVectorEnv(VectorEnv[Observations, Sequence[str], np.ndarray]):
 
     Args:
         problems: The problems to pose.
-        rewards: Name -> (weight, function); see `reasonenv.rewards`.
+        rewards: Names and weights, or functions; see `reasonenv.rewards`.
         num_envs: Responses of one step.
         group_size: Responses to each problem; divides `num_envs`.
         prompt: The instruction around a question, or its name; see `reasonenv.prompts`.
@@ -72,7 +72,7 @@ class ReasonVectorEnv(VectorEnv[Observations, Sequence[str], np.ndarray]):
     def __init__(  # noqa: PLR0913 - keywords of a user
         self,
         problems: Sequence[Problem],
-        rewards: Rewards,
+        rewards: Mapping[str, Any],
         *,
         num_envs: int = 1,
         group_size: int = 1,
@@ -85,7 +85,7 @@ class ReasonVectorEnv(VectorEnv[Observations, Sequence[str], np.ndarray]):
     ) -> None:
         check_arguments(problems, render_mode)
         _check_numbers(num_envs, group_size, rank, num_ranks)
-        self.problems, self.rewards = problems, rewards
+        self.problems, self.rewards = problems, by_name(rewards) if rewards else {}
         self.num_envs, self.group_size = num_envs, group_size
         self.rank, self.num_ranks = rank, num_ranks
         self.instruction = find_prompt(prompt)
@@ -183,12 +183,12 @@ class ReasonVectorEnv(VectorEnv[Observations, Sequence[str], np.ndarray]):
         responses = self._check_actions(actions)
         grades = self._grade(responses)
         self._answered = list(zip(self._current, responses, grades, strict=True))
-        totals = [total(self.rewards, text, problem, g) for problem, text, g in self._answered]
-        infos = self._infos([parts for _, parts in totals])
+        sums = totals(self.rewards, self._answered)
+        infos = self._infos([parts for _, parts in sums])
         self._position += self._stride
         self._pose(order)
         infos["next_problem_id"] = self._ids()
-        rewards = np.array([reward for reward, _ in totals], dtype=np.float64)
+        rewards = np.array([reward for reward, _ in sums], dtype=np.float64)
         terminations = np.ones(self.num_envs, dtype=bool)
         return self._observations(), rewards, terminations, ~terminations, infos
 

@@ -1,6 +1,6 @@
 """Settings of a training run; `defaults` has those of other models, `checks` what is valid."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -27,6 +27,7 @@ from agents.cli.types import (
 )
 from agents.engines.optimizer import Schedule
 from agents.engines.process import Precision
+from agents.errors import UsageError
 from agents.monitoring.trackers import Name
 
 COMMON = (
@@ -63,15 +64,23 @@ class Run:
     data: str | None = None
     """Folder with local files of the data set; by default REASONENV_DATA, then the hub. With --env
     file, your questions: .jsonl, .json, .csv, .parquet, or a folder."""
+    reward: tuple[str, ...] = ()
+    """Rewards in place of the environment's own, by name or as module:function of yours, also in
+    the form of TRL's, each with a weight or 1: --reward accuracy mine:brief=0.2. Rewards with
+    arguments: --env-options."""
     model: str = "tiny"
-    """Hub name, folder in Hugging Face format, or 'tiny' (0.7 million parameters, which read
-    Figures-v2 at levels 1 and 2); by default the environment's."""
+    """Hub name, folder in Hugging Face format, directory of a run (its best or else last
+    checkpoint), or 'tiny' (0.7 million parameters, which read Figures-v2 at levels 1 and 2); by
+    default the environment's."""
     trust_remote_code: bool = False
     """Run the Python code that a model brings (auto_map in its configuration). It can do anything
     that you can do: read it first."""
     chat_template: Path | None = None
     """File with a chat template in Jinja, instead of the model's; a model without one gets prompts
     of plain text, 'Question: ... Answer:'. Saved in every checkpoint."""
+    chat_template_kwargs: JSONObject = field(default_factory=dict)
+    """Variables of the chat template as JSON, such as '{"enable_thinking": false}'. Saved in every
+    checkpoint."""
     stop: StopStrings = None
     """Strings that end a response, besides end tokens, as JSON: '["\\nQuestion:", "</answer>"]'. A
     closing tag stays in the text. By default the model's own, or "\\nQuestion:" where it has no
@@ -210,6 +219,28 @@ class Run:
         return self.num_steps * self.epochs * minibatches
 
 
-def environment_options(options: Mapping[str, Any], data: str | None) -> dict[str, Any]:
-    """Keyword arguments of `reasonenv.make` from the values of `--env-options` and `--data`."""
-    return {**options, **({"data": data} if data else {})}
+def environment_options(
+    options: Mapping[str, Any], data: str | None, reward: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Keyword arguments of `reasonenv.make` from `--env-options`, `--data` and `--reward`.
+
+    Raises:
+        UsageError: A reward's weight is no number, or --env-options has rewards besides.
+    """
+    own = {"data": data} if data else {}
+    if not reward:
+        return {**options, **own}
+    if "rewards" in options:
+        raise UsageError(f"--reward {' '.join(reward)} and rewards in --env-options: give one")
+    return {**options, **own, "rewards": dict(map(_weighted, reward))}
+
+
+def _weighted(reward: str) -> tuple[str, float]:
+    """Name and weight of a reward, "mine:brief=0.2"."""
+    name, _, weight = reward.partition("=")
+    try:
+        return name, float(weight or 1)
+    except ValueError:
+        raise UsageError(
+            f"--reward {reward}: {weight!r} is no weight: give a number, as in {name}=0.2"
+        ) from None

@@ -30,6 +30,7 @@ from reasonenv.datasets import INVALID, distinct_ids, listed
 from reasonenv.entry_points import invalid_rows
 from reasonenv.environment import LONGEST_SPLIT, NUM_GENERATED
 from reasonenv.errors import DataError
+from reasonenv.problem import Problems
 from reasonenv.registration import find
 from reasonenv.scoring import over_problems, standard_error
 
@@ -113,6 +114,11 @@ class Evaluator:
         self._split_size = None if is_generated else size + self.num_left_out
         self.on_response: Callable[[], None] = lambda: None
         """Called when a response is complete."""
+
+    @property
+    def problems(self) -> Problems:
+        """Those of the split, also beyond the ones that are posed."""
+        return self._envs.problems
 
     def rows(self, sampler: RolloutEngine, start: int = 0, stride: int = 1) -> Iterator[list[Row]]:
         """Graded responses of batch `start` and of every `stride`-th batch after it."""

@@ -78,7 +78,7 @@ def _load(options: EvaluationArguments, folder: str, device: torch.device) -> tu
         torch.bfloat16 if is_half else torch.float32,
         options.max_pixels,
         trust_remote_code=options.trust_remote_code,
-        chat_options=ChatOptions(options.chat_template, options.stop),
+        chat_options=ChatOptions(options.chat_template, options.stop, options.chat_template_kwargs),
     )
     for line in chat.remarks():
         print_line(line, sys.stderr)

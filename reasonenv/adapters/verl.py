@@ -31,7 +31,7 @@ from reasonenv.files import atomic_write
 from reasonenv.messages import conversation
 from reasonenv.problem import Problem
 from reasonenv.registration import find
-from reasonenv.rewards import by_name, total
+from reasonenv.rewards import by_name, totals
 from reasonenv.workers import Grader
 
 MARK = "<image>"
@@ -96,12 +96,17 @@ def compute_scores(  # noqa: PLR0913 - verl's keywords
         [problem.options for problem in problems],
         [problem.kind for problem in problems],
     )
-    scores = []
-    for response, problem, grade in zip(solution_strs, problems, grades, strict=True):
-        score, parts = total(functions, response, problem, grade)
-        verdict = {"acc": float(grade.correct), "pred": grade.answer or "", "status": grade.status}
-        scores.append({"score": score, **verdict, **parts})
-    return scores
+    answered = list(zip(problems, solution_strs, grades, strict=True))
+    return [
+        {
+            "score": score,
+            "acc": float(g.correct),
+            "pred": g.answer or "",
+            "status": g.status,
+            **parts,
+        }
+        for g, (score, parts) in zip(grades, totals(functions, answered), strict=True)
+    ]
 
 
 def write(

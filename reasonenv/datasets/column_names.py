@@ -23,7 +23,7 @@ OPTION_COLUMNS = ("options", "choices")
 ID_COLUMNS = ("id", "pid", "unique_id", "idx", "sample_index", "extra_info.index")
 
 USUAL: Mapping[str, tuple[str, ...]] = {
-    "question": ("question", "problem", "prompt", "query"),
+    "question": ("question", "problem", "prompt", "query", "messages"),
     "answer": ANSWER_COLUMNS,
     "images": ("images", "image", "image_path", "image_paths", "img", "file_name", "file_names"),
     "options": OPTION_COLUMNS,

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
+from reasonenv.datasets.chat_question import chat_question, is_chat
 from reasonenv.datasets.column_names import Columns, cell
 from reasonenv.datasets.images import data_url
 from reasonenv.datasets.option_text import LETTERS, lettered_lines, option_texts
@@ -60,9 +61,7 @@ class QuestionRow:
         Raises:
             DataError: The row makes none.
         """
-        question = self._needed("question")
-        if not isinstance(question, str):
-            raise self._unfit("question", question, "a text")
+        question = self._question()[0]
         answer, solution = self._answer()
         options = self._options()
         if options:
@@ -80,6 +79,18 @@ class QuestionRow:
             metadata={k: v for k, v in values.items() if isinstance(v, str | int | float)},
         )
 
+    def _question(self) -> tuple[str, list[Any]]:
+        """The question, and the images that its messages hold."""
+        question = self._needed("question")
+        if is_chat(question):
+            try:
+                return chat_question(question)
+            except DataError as error:
+                raise DataError(f"column {self.columns['question'][0]!r}: {error}") from None
+        if not isinstance(question, str):
+            raise self._unfit("question", question, "a text or a list of messages")
+        return question, []
+
     @property
     def is_read_on_access(self) -> bool:
         """True where some of its images are."""
@@ -95,8 +106,9 @@ class QuestionRow:
             DataError: There is no such file.
         """
         pairs: list[tuple[str, Any]] = []
-        for name in self.columns["images"]:
-            value = self._cell(name)
+        own = {name: self._question()[1] for name in self.columns["question"]}
+        for name in (*own, *self.columns["images"]):
+            value = own[name] if name in own else self._cell(name)
             if callable(value):
                 value = value() if on_access else None
             value = _listed(value) if isinstance(value, str) else value

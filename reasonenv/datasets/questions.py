@@ -112,8 +112,7 @@ def _question(source: QuestionRows, file_row: FileRow, columns: Columns, prefix:
     if not isinstance(file_row.value, Mapping):
         return Question(id, place, "", split, _fault(file_row))
     row = QuestionRow(file_row.value, columns, source.folders)
-    text = row.value("question")
-    text = text if isinstance(text, str) else ""
+    text = str(row.value("question") or "")
     try:
         id, split = row.text("id") or id, row.text("split") or split
         if split is None:

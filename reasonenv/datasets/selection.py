@@ -77,6 +77,15 @@ def without_images(problems: Sequence[Problem], index: int) -> Problem:
     return problems[index] if method is None else method(index)
 
 
+def has_images(problems: Sequence[Problem]) -> bool:
+    """True if one of the first problems, of those that can be read, has an image."""
+    for index in range(min(len(problems), 16)):
+        with suppress(DataError):
+            if problems[index].images:
+                return True
+    return False
+
+
 def invalid_rows_of(problems: Sequence[Problem]) -> dict[int, InvalidRow]:
     """Rows of data that make no problem, by number; images are not read."""
     return getattr(problems, "invalid_rows", dict)()

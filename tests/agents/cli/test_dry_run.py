@@ -183,3 +183,13 @@ def test_nothing_is_requested_from_the_hub(look, monkeypatch):
     look()
     assert seen == [True]
     assert not constants.HF_HUB_OFFLINE
+
+
+def test_rewards_of_a_run_may_be_functions_of_a_users_module(look, tmp_path, monkeypatch):
+    (tmp_path / "mine.py").write_text(
+        "def brief(completions, **columns):\n"
+        "    return [float(len(text[0]['content']) < 9) for text in completions]\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    shown = look(CPGD, "--reward", "accuracy", "mine:brief=0.2", "--dry-run-response", "no")
+    assert "0.2 = 1 x accuracy 0 + 0.2 x brief 1, answer" in shown["first prompts"]

@@ -191,3 +191,15 @@ def test_a_default_buffer_leaves_half_of_shorter_responses(length, buffer):
     run, _ = parse_run(CPGD, words)
     assert run.overlong_buffer == buffer
     check_run(run)
+
+
+@pytest.mark.parametrize(
+    ("options", "reward", "line"),
+    [
+        ({}, ("mine:brief=much",), "--reward mine:brief=much: 'much' is no weight: give a number"),
+        ({"rewards": {"format": 1}}, ("accuracy",), "--reward accuracy and rewards in --env-op"),
+    ],
+)
+def test_a_reward_that_does_not_fit_is_one_line(options, reward, line):
+    with pytest.raises(UsageError, match=f"^{line}[^\\n]*$"):
+        environment_options(options, None, reward)

@@ -6,10 +6,17 @@ from helpers import text_models
 from helpers.text_models import CPU, observations, tokens
 from tokenizers import AddedToken
 from tokenizers.processors import TemplateProcessing
-from transformers import AutoModelForCausalLM
+from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from agents.engines.chat_template import PLAIN_STOP, ChatOptions, cut, without_system
+from agents.engines.chat_template import (
+    PLAIN_STOP,
+    ChatOptions,
+    cut,
+    with_variables,
+    without_system,
+)
 from agents.engines.load import load_model
+from agents.errors import UsageError
 
 LENGTH = 40
 
@@ -276,3 +283,44 @@ def test_transformers_goes_on_from_a_checkpoint_as_the_sampler_does(folder, tmp_
     sampler = text_models.sampler(engine, 12)
     sampler.sampling = type(sampler.sampling)(0.0, engine.chat.banned)
     assert tokens(sampler.generate((own,), (0,)), 0) == expected
+
+
+THINKING = (
+    "\n{% for m in messages %}{{ m.content }} {% endfor %}"
+    "{% if enable_thinking is defined and enable_thinking is false %}Answer:{% endif %}"
+    "{% if level is defined %}{{ level[1] }}{% endif %}"
+)
+
+
+def test_variables_of_a_template_are_those_of_apply_chat_template_and_saved(folder, tmp_path):
+    path = tmp_path / "template.jinja"
+    path.write_text(THINKING)
+    message = [{"role": "user", "content": "What is the sum?"}]
+    for variables in ({"enable_thinking": False}, {"enable_thinking": True, "level": ["a", "b"]}):
+        chat = chat_of(folder, chat_template=path, variables=variables)
+        chat.tokenizer.save_pretrained(tmp_path / "saved")
+        saved = AutoTokenizer.from_pretrained(tmp_path / "saved")
+        assert saved.apply_chat_template(message, tokenize=False) == chat.tokenizer.decode(
+            prompt(chat)
+        )
+        plain = chat_of(folder, chat_template=path).tokenizer
+        words = plain.apply_chat_template(message, tokenize=False, **variables)
+        assert chat.tokenizer.decode(prompt(chat)) == words
+
+
+def test_a_variable_takes_the_place_of_one_that_was_saved():
+    template = with_variables(with_variables(THINKING, {"level": [1, 2]}), {"level": "ab"})
+    assert template == "{% set level = 'ab' %}\n" + THINKING
+
+
+@pytest.mark.parametrize(
+    ("template", "name", "message"),
+    [
+        (THINKING, "enable_thinkin", "the chat template has no variable 'enable_thinkin'$"),
+        (THINKING, "m.content", "has no variable 'm.content'$"),
+        ({"default": "", "tool": ""}, "level", "is for one template: give it by --chat-template$"),
+    ],
+)
+def test_a_variable_that_no_template_reads_is_refused(template, name, message):
+    with pytest.raises(UsageError, match=f"^--chat-template-kwargs[^\\n]*{message}"):
+        with_variables(template, {name: 1})

@@ -7,8 +7,8 @@ from helpers.tiny_runs import train
 from PIL import Image
 
 from agents import generate
+from agents.cli.run_model import checkpoint_of
 from agents.errors import UsageError
-from agents.evaluate.arguments import checkpoint_of
 
 
 @pytest.fixture

@@ -133,6 +133,21 @@ def test_an_evaluation_of_a_checkpoint_has_its_template_and_stop_strings(own, mo
     assert assess(checkpoint, tmp_path / "c", stop="[]") != implied
 
 
+def test_variables_of_a_template_reach_training_sampling_and_the_checkpoint(model, tmp_path):
+    path = tmp_path / "template.jinja"
+    path.write_text("{{ messages[-1].content }}{% if mode is defined %} {{ mode }}{% endif %}")
+    form = {"chat_template": path, "chat_template_kwargs": '{"mode": "numbers"}'}
+    train(model, tmp_path / "run", **RUN | form | {"num_steps": 1})
+    checkpoint = latest(tmp_path / "run")
+    assert "set mode = 'numbers'" in (checkpoint / "chat_template.jinja").read_text()
+    given = form | {"chat_template_kwargs": '{"mode": "vowels"}'}
+    texts = [
+        assess(checkpoint, tmp_path / name, **more)
+        for name, more in {"own": {}, "same": form, "other": given}.items()
+    ]
+    assert texts[0] == texts[1] != texts[2]
+
+
 def test_an_evaluation_is_not_resumed_with_another_template(model, tmp_path):
     path = tmp_path / "template.jinja"
     path.write_bytes(TEMPLATE.encode())

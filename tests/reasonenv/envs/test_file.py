@@ -14,6 +14,7 @@ from PIL import Image as Pictures
 
 import reasonenv
 from reasonenv import check, score
+from reasonenv.datasets.images import png_url
 from reasonenv.envs import file
 from reasonenv.errors import DataError, UsageError
 
@@ -169,8 +170,42 @@ def test_columns_are_named_by_options_and_dots_lead_into_objects():
     chat = [
         {"prompt": [{"role": "user", "content": "2 + 2?"}], "reward_model": {"ground_truth": 4}}
     ]
-    (problem,) = problems(chat, columns={"question": "prompt.0.content"})
-    assert (problem.question, problem.answer) == ("2 + 2?", "4")
+    for choice in ({"question": "prompt.0.content"}, {}):
+        (problem,) = problems(chat, columns=choice)
+        assert (problem.question, problem.answer) == ("2 + 2?", "4")
+
+
+def test_a_prompt_of_chat_messages_is_a_question_with_its_images_in_place(figures, tmp_path):
+    image = {"type": "image_url", "image_url": {"url": png_url(np.zeros((4, 5, 3), np.uint8))}}
+    parts = [
+        {"type": "text", "text": "Is "},
+        image,
+        {"type": "text", "text": " larger than "},
+        {"type": "image", "image": figures[2]["image"]},
+        {"type": "text", "text": "?"},
+    ]
+    messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": parts}]
+    path = json_lines([{"messages": messages, "answer": "yes"}], tmp_path)
+    (problem,) = problems(str(path))
+    assert problem.question == "Be brief.\n\nIs <image 1> larger than <image 2>?"
+    assert [image.shape for image in problem.images] == [(4, 5, 3), (3, 3, 3)]
+
+
+def test_places_of_images_in_messages_are_those_of_a_column_as_trl_and_verl_have_them(
+    figures, tmp_path
+):
+    placed = {"type": "image", "image": None, "text": None}  # as Arrow fills in what is missing
+    content = [placed, {"type": "text", "text": "Its area?", "image": None}]
+    rows = [{"prompt": [{"role": "user", "content": content}], "answer": 9, **figures[2]}]
+    rows[0].pop("question")
+    (problem,) = problems(str(parquet_of_bytes(rows, tmp_path)))
+    assert problem.question == "<image 1>Its area?"
+    assert [image.shape for image in problem.images] == [(3, 3, 3)]
+
+
+def test_chat_prompts_are_held_out_by_their_words():
+    rows = [{"prompt": [{"role": "user", "content": f"{n} + 3?"}], "answer": n} for n in range(99)]
+    assert 0 < len(problems(rows, split="heldout", holdout=0.3)) < 60
 
 
 @pytest.mark.parametrize(
@@ -256,14 +291,23 @@ FAULTS = [
     ({"answer": float("inf")}, "column 'answer' holds inf: one text or number was expected"),
     ({"answer": [1, 2]}, r"column 'answer' holds \[1, 2\]: one text or number"),
     ({"answer": {"x": 1}}, r"name a part of it, columns=\{'answer': 'answer.x'\}"),
+    ({"question": {"text": "1 + 1?"}}, r"name a part of it, columns=\{'question': 'question.text'"),
     (
-        {"question": [{"role": "user", "content": "1 + 1?"}]},
-        r"name a part of it, columns=\{'question': 'question.0.content'\}",
+        {"question": [{"role": role, "content": "1"} for role in ("user", "assistant")]},
+        "column 'question': the messages are of user, assistant: give one of the user",
+    ),
+    (
+        {"question": [{"role": "user", "content": [{"type": "video", "video": "a.mp4"}]}]},
+        "a part of a message is .*video.*: give a text or an image",
+    ),
+    (
+        {"question": [{"role": "user", "content": [{"type": "image", "image": "2.png"}]}]},
+        "column 'question': there is no image .*2.png",
     ),
     ({"answer": "none ####"}, "an answer after #### was expected"),
     ({"question": ""}, "column 'question' is empty: give the question"),
-    ({"question": 3}, "column 'question' holds 3: a text was expected"),
-    ({"question": [{"role": "user"}]}, r"columns=\{'question': 'question.0.role'\}"),
+    ({"question": 3}, "column 'question' holds 3: a text or a list of messages was exp"),
+    ({"question": [{"role": "user"}]}, "the content of a message is None: give a text or parts"),
     ({"question": "See <image 2>.", "image": "1.png"}, "marks image 2, and the row has 1"),
     ({"question": "See <image>."}, "marks image 1, and the row has 0: add it"),
     ({"image": "2.png"}, "there is no image .*2.png"),

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import reasonenv
+from reasonenv.adapters.trl import AccuracyReward
 from reasonenv.adapters.verl import compute_score
 from reasonenv.env import ReasonEnv
 from reasonenv.errors import RewardError, UsageError
@@ -25,6 +26,7 @@ from reasonenv.rewards import (
     repetition_penalty,
     think_answer_format,
     total,
+    totals,
     unjudged,
 )
 from reasonenv.vector import ReasonVectorEnv
@@ -337,7 +339,7 @@ def test_a_function_that_is_not_there_is_one_line(mine, name, message):
 
 def test_two_functions_of_one_name_are_refused(mine):
     with pytest.raises(UsageError, match="give functions different names"):
-        by_name({"brief": (1.0, len), "mine:brief": 1.0})
+        by_name({"brief": (1.0, accuracy), "mine:brief": 1.0})
 
 
 def gives(value):
@@ -404,3 +406,77 @@ def test_a_mixture_sums_rewards_without_a_warning(caplog, monkeypatch):
     env.close()
     assert reward >= 1
     assert not caplog.records
+
+
+def longer(completions, answer, subject=None, **columns):
+    """A reward in TRL's form that compares the responses of a step."""
+    lengths = [len(completion[0]["content"]) for completion in completions]
+    return [
+        None if text == "0" else n / max(lengths) for n, text in zip(lengths, answer, strict=False)
+    ]
+
+
+PROBLEMS = [Problem("a", "1+1?", "2", metadata={"subject": "sums"}), Problem("b", "0?", "0")]
+
+
+def test_a_reward_in_trls_form_reads_all_responses_of_a_step():
+    envs = ReasonVectorEnv(
+        PROBLEMS, {"accuracy": 1.0, "long": (0.5, longer)}, num_envs=4, group_size=2
+    )
+    envs.reset(options={"indices": [0, 1]})
+    _, rewards, *_, infos = envs.step(["2", "no, 2 4", "0", "1"])
+    assert rewards.tolist() == [1 + 0.5 / 7, 0.5, 1, 0]
+    assert infos["long"][:2].tolist() == [1 / 7, 1]
+    assert np.isnan(infos["long"][2:]).all()
+    envs.close()
+
+
+@pytest.mark.parametrize("kind", [ReasonEnv, ReasonVectorEnv])
+def test_classes_and_make_take_the_same_forms_of_rewards(kind, mine):
+    forms = {"accuracy": 1.0, "mine:brief": 0.5, "long": (1.0, longer), "own": (1.0, accuracy)}
+    env = kind(PROBLEMS, forms, num_workers=1)
+    made = reasonenv.make("file", data=[{"question": "1+1?", "answer": 2}], rewards=forms)
+    assert list(env.rewards) == list(made.unwrapped.rewards) == ["accuracy", "brief", "long", "own"]
+    env.close()
+    made.close()
+
+
+def test_columns_of_a_reward_in_trls_form():
+    columns = {}
+    reward = by_name({"all": (1.0, lambda completions, **rest: columns.update(rest) or [1, 1])})
+    totals(reward, [(problem, "2", RIGHT) for problem in PROBLEMS])
+    assert columns.pop("prompts") == [[{"role": "user", "content": p.question}] for p in PROBLEMS]
+    assert columns == {
+        "subject": ["sums", None],
+        "answer": ["2", "0"],
+        "solution": ["2", "0"],
+        "options": [[], []],
+        "kind": [None, None],
+        "problem_id": ["a", "b"],
+    }
+
+
+def named(completions, answer, difficulty):
+    return [1.0]
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (named, "reward 'named' needs the column 'difficulty': there are .*prompts.*answer"),
+        (lambda completions: [1, 2], r"gave \[1, 2\]: give a list of 1 numbers"),
+        (lambda completions: 1.0, "gave 1.0: give a list of 1 numbers"),
+        (lambda completions: ["x"], "'mine' of problem 'a' is 'x': give a finite number"),
+        (lambda response, problem: 1.0, "'mine' is <function.*too many positional arguments: give"),
+        (3, "'mine' is 3, .*: give a function"),
+    ],
+)
+def test_a_function_in_neither_form_is_one_line(function, message):
+    with pytest.raises((UsageError, RewardError), match=rf"^[^\n]*{message}[^\n]*$"):
+        totals(by_name({"mine": (1.0, function)}), [(PROBLEMS[0], "2", RIGHT)])
+
+
+def test_trls_own_accuracy_of_this_library_is_a_reward():
+    rewards = by_name({"verdict": (1.0, AccuracyReward(reference="answer"))})
+    answered = [(PROBLEMS[0], text, RIGHT) for text in (r"\boxed{2}", r"\boxed{3}")]
+    assert [sum for sum, _ in totals(rewards, answered)] == [1.0, 0.0]
