@@ -39,6 +39,7 @@ def write(
     change: Callable[[Any], object] = lambda tokenizer: None,
     generation: dict[str, Any] | None = None,
     dtype: torch.dtype = torch.float32,
+    words: str = WORDS,
     **config: Any,
 ) -> Path:
     """A model with tied embeddings, and six rows of the vocabulary without a token.
@@ -49,9 +50,10 @@ def write(
         change: Changes the tokenizer.
         generation: Content of generation_config.json, as it stands there.
         dtype: Of the weights.
+        words: Text that the tokenizer learns from.
         config: Further entries of the configuration.
     """
-    tokens = tiny_model.tokenizer([WORDS])
+    tokens = tiny_model.tokenizer([words])
     change(tokens)
     sizes = SIZES | {"vocab_size": len(tokens) + 6, "eos_token_id": tokens.eos_token_id}
     sizes |= {"head_dim": 32} if "emma" in kind else {}

@@ -75,6 +75,18 @@ def descent(kind: str, folder: Path, rate=RATE, max_grad_norm=1e9) -> Any:
     return engine
 
 
+def responses_of(engine, num_images=(0, 1, 3), lengths=LENGTHS[:6]) -> Responses:
+    """Two responses to each problem."""
+    return respond(engine.chat.encode(observations(num_images, 2)), lengths, engine.chat)
+
+
+def ascend(engine, *parts: Responses, factor=1.0) -> dict[str, float]:
+    """Adds the gradient of the log-probability of each part, and takes a step."""
+    for part in parts:
+        engine.backward(engine.forward(part)[0].sum() / 10 * factor)
+    return engine.step()
+
+
 def sampler(engine, max_response_length=12) -> TransformersSampler:
     parts = engine.policy, engine.chat, engine.sampling, max_response_length
     return TransformersSampler(*parts, unsharded=engine.unsharded)

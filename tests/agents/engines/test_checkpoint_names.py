@@ -72,7 +72,6 @@ def test_one_layer_is_held_at_a_time(moe):
     assert not any(name.startswith("model.layers.1.mlp") for name in names)
 
 
-@pytest.mark.filterwarnings("ignore:.torch.distributed:FutureWarning")
 @pytest.mark.parametrize("stage", [None, 2, 3])
 @pytest.mark.parametrize("adapters", [None, {"r": 2, "target_modules": ["q_proj"]}], ids=str)
 def test_an_engine_gives_what_it_saves(moe, tmp_path, stage, adapters):

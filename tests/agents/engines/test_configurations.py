@@ -27,9 +27,6 @@ from agents.engines.torch import TorchEngine
 from agents.engines.transformers import _context_length
 from agents.errors import UsageError
 
-# DeepSpeed calls collectives of PyTorch by names that are older than what it supports.
-pytestmark = pytest.mark.filterwarnings("ignore:.torch.distributed:FutureWarning")
-
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):

@@ -116,22 +116,20 @@ def assert_same(actual, expected, **tolerance):
         )
 
 
-@pytest.mark.parametrize("sampling", [Sampling(), COLD])
-@pytest.mark.parametrize("kind", TEXT)
-def test_packed_and_padded_are_the_plain_model(kind, sampling):
-    policy, responses = text_policy(kind), answers()
+@pytest.mark.parametrize(
+    ("kind", "sampling", "groups"),
+    [
+        *((kind, sampling, GROUPS) for kind in TEXT for sampling in (Sampling(), COLD)),
+        ("qwen2", COLD, ((300, (5, 90)), (250, (70, 65, 2)), (7, (9,)))),
+    ],
+)
+def test_packed_and_padded_are_the_plain_model(kind, sampling, groups):
+    policy, responses = text_policy(kind), answers(groups)
     assert policy.packs
     expected = judged(policy, responses, sampling, by=plain)
     assert len(expected) > 20
     for one in (policy, padded(policy)):
         assert_same(judged(one, responses, sampling), expected, rtol=1e-9, atol=1e-9)
-
-
-def test_long_sequences_are_packed_as_short_ones_are():
-    policy = text_policy("qwen2")
-    responses = answers(((300, (5, 90)), (250, (70, 65, 2)), (7, (9,))))
-    expected = judged(policy, responses, COLD, by=plain)
-    assert_same(judged(policy, responses, COLD), expected, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("logits", [61, 200])

@@ -1,14 +1,6 @@
 import pytest
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """A tiny model with words of its own; nobody writes into it."""
-    from helpers import tiny_engines
-
-    return tiny_engines.write(tmp_path_factory.mktemp("tiny"))
-
-
 @pytest.fixture
 def engine(folder):
     from helpers import tiny_engines

@@ -7,7 +7,7 @@ import pytest
 from helpers import text_models, vowels  # noqa: F401 - registers the environment
 from helpers.tiny_runs import flags, numbers, same, train
 
-from agents import evaluate
+from agents import evaluate, sft
 from agents.engines.chat_template import PLAIN_LINE
 from agents.storage.checkpoints import latest
 from agents.storage.json_files import read_json, read_json_lines
@@ -160,7 +160,11 @@ def test_an_evaluation_is_not_resumed_with_another_template(model, tmp_path):
         assess(model, tmp_path / "out", chat_template=path, stop='"x"')
 
 
-@pytest.mark.parametrize("command", ["train", "evaluate"])
+def tune(model, folder, **settings):
+    sft.main(flags(**settings, model=model, output_dir=folder))
+
+
+@pytest.mark.parametrize("command", [train, assess, tune])
 @pytest.mark.parametrize(
     ("stop", "message"),
     [
@@ -175,7 +179,7 @@ def test_an_evaluation_is_not_resumed_with_another_template(model, tmp_path):
 )
 def test_odd_stop_strings_are_one_line(model, tmp_path, command, stop, message):
     with pytest.raises(SystemExit) as refused:
-        {"train": train, "evaluate": assess}[command](model, tmp_path / "run", **ENV, stop=stop)
+        command(model, tmp_path / "run", **ENV, stop=stop)
     assert message in refused.value.code
     assert "\n" not in refused.value.code
     assert not (tmp_path / "run").exists()

@@ -46,7 +46,6 @@ class Everything(GRPO):
         return [len(problems) - 1, *(int(1e6 * row["reward/mean"]) % 10 for row in history)]
 
 
-@dataclass(frozen=True, kw_only=True)
 class Greedy(GRPO):
     """Reads an entropy that it does not name."""
 
@@ -54,7 +53,6 @@ class Greedy(GRPO):
         return super().loss(log_prob, batch) - batch.entropy
 
 
-@dataclass(frozen=True, kw_only=True)
 class Early(GRPO):
     """Reads the entropy of the policy being trained before it is trained."""
 

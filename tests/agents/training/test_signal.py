@@ -1,7 +1,7 @@
 """Optimizer steps without a signal: rewards all equal, and policies equal to one another."""
 
 import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pytest
 import torch
@@ -29,7 +29,6 @@ from agents.rloo import RLOO
 from agents.rpg import RPG
 from agents.training.update import Passes, update
 
-pytestmark = pytest.mark.filterwarnings("ignore:.torch.distributed:FutureWarning")
 LEARNERS = [
     *(CPGD(), CPGD(beta=0.1), GRPO(), GRPO(drift_coefficient=0.01), DAPO(), DrGRPO(), CISPO()),
     *(RLOO(), RLOO(whiten=True), ReinforcePlusPlus(), ReinforcePlusPlusBaseline(beta=0.1), GPG()),
@@ -138,7 +137,6 @@ def test_the_drift_acts_in_a_minibatch_without_advantages_once_the_policy_has_mo
     assert ends == [0, 0.5]
 
 
-@dataclass(frozen=True, kw_only=True)
 class Witness(RecordsBatches, GRPO):
     """GRPO that keeps the batches that it trains on."""
 
@@ -159,7 +157,6 @@ def test_equal_policies_have_equal_log_probabilities(refresh, folder):
     assert three == four == [False, refresh is not fixed]
 
 
-@dataclass(frozen=True, kw_only=True)
 class Imitation(RLOO):
     """A loss that does not read the advantage."""
 

@@ -1,6 +1,5 @@
 """The update: its metrics, its refusals, and its equality with the algorithm on tensors."""
 
-import inspect
 import json
 import math
 from dataclasses import dataclass, replace
@@ -58,7 +57,6 @@ class CISPO(Learner):
         return -ratio.detach() * batch.advantage * log_prob
 
 
-@dataclass(frozen=True, kw_only=True)
 class Witness(RecordsBatches, CISPO):
     """CISPO that keeps the batches that it trains on."""
 
@@ -120,10 +118,6 @@ def test_an_update_makes_better_responses_likelier_and_worse_ones_less(folder, r
     assert (change * better).sum() > 0
     assert change[0, 0] > change[0, 1]
     assert change[3, 1] > change[3, 0]
-
-
-def test_a_new_algorithm_takes_less_than_twenty_lines():
-    assert len(inspect.getsource(CISPO).splitlines()) < 20
 
 
 def test_the_second_epoch_knows_the_policy_at_the_end_of_the_first(folder, responses):
@@ -227,7 +221,6 @@ def test_credit_that_needs_the_old_policy_has_all_of_it_before_the_first_step(en
     assert calls == ["look"] * 2 + ["train"] * 2
 
 
-@dataclass(frozen=True, kw_only=True)
 class Thrifty(CISPO):
     """Its credit looks at the old policy, which by default an update finds out."""
 
@@ -235,7 +228,6 @@ class Thrifty(CISPO):
         return batch.advantage + batch.old_log_prob
 
 
-@dataclass(frozen=True, kw_only=True)
 class Forgetful(Thrifty):
     """Says that it does not look."""
 
@@ -254,7 +246,6 @@ def test_credit_may_look_at_the_old_policy_and_who_denies_it_trains_on_nothing(e
     assert metrics["train/loss"] == pytest.approx(expected.item(), rel=1e-5)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Cautious(CPGD):
     """Looks at everything before the first step, though its credit does not need it."""
 
