@@ -3,6 +3,7 @@
 import copy
 import gc
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 import torch
 from torch.optim import SGD
 
+from agents.engines import bandit
 from agents.engines.chat import Chat
 from agents.engines.deepspeed import DeepSpeedEngine
 from agents.engines.load import load_model
@@ -142,12 +144,5 @@ def respond(prompts: tuple[Prompt, ...], lengths, chat, seed=0) -> Responses:
     allowed = torch.tensor(sorted(set(range(len(chat.tokenizer))) - set(chat.banned)))
     shape = len(prompts), max(lengths)
     tokens = allowed[torch.randint(len(allowed), shape, generator=generator)]
-    mask = torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
-    return Responses(
-        prompts=prompts,
-        tokens=tokens * mask,
-        mask=mask,
-        texts=("",) * len(prompts),
-        sampler_log_prob=torch.zeros(mask.shape),
-        finished=torch.ones(len(prompts), dtype=torch.bool),
-    )
+    made = bandit.respond(range(len(prompts)), tokens, lengths)
+    return replace(made, prompts=prompts, tokens=tokens * made.mask)

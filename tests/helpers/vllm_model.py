@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import pytest
 import torch
 
 from agents.cpgd import CPGD
@@ -115,28 +114,3 @@ def move(engine: TorchEngine, by: float) -> None:
     with torch.no_grad():
         for weight in engine.policy.parameters():
             weight.add_(by)
-
-
-def after_refused_weights(sampler, trainer: TorchEngine, message: str):
-    """Responses after weights of other shapes, refused in these words, and then the right ones."""
-    prompts = sampler.encode(observations())
-    weights = trainer.checkpoint_weights()
-    with pytest.raises(ValueError, match=message):
-        sampler.load_weights([(name, weight[..., :-1]) for name, weight in weights])
-    with pytest.raises(ValueError, match="call load_weights first"):
-        sampler.generate(prompts, (0,))
-    sampler.load_weights(trainer.checkpoint_weights())
-    return sampler.generate(prompts, (0,))
-
-
-def after_a_broken_handover(sampler, trainer: TorchEngine):
-    """Responses after a handover that Ctrl-C broke off, and then a whole one."""
-
-    def broken():
-        yield next(iter(trainer.checkpoint_weights()))
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        sampler.load_weights(broken())
-    sampler.load_weights(trainer.checkpoint_weights())
-    return sampler.generate(sampler.encode(observations()), (0,))

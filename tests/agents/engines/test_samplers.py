@@ -151,3 +151,53 @@ def test_it_goes_on_after_a_rollout_that_was_broken_off(sampler):
     with pytest.raises(KeyboardInterrupt):
         sampler.generate(prompts, (11,), stop)
     assert torch.equal(sampler.generate(prompts, (11,)).tokens, expected.tokens)
+
+
+@pytest.fixture
+def remote(sampler):
+    """One with weights of its own."""
+    if isinstance(sampler, TransformersSampler):
+        pytest.skip("its weights are the trainer's")
+    yield sampler
+    sampler.log_probs = True
+
+
+def test_log_probabilities_that_are_not_asked_for_are_unknown(remote):
+    prompts = remote.encode(observations(group_size=2))
+    expected = remote.generate(prompts, (3,))
+    remote.log_probs = False
+    responses = remote.generate(prompts, (3,))
+    assert torch.equal(responses.tokens, expected.tokens)
+    assert responses.sampler_log_prob[responses.mask].isnan().all()
+    assert (responses.sampler_log_prob[~responses.mask] == 0).all()
+
+
+def test_a_response_does_not_depend_on_what_is_sampled_beside_it(remote):
+    prompts = remote.encode(observations(group_size=3))
+    whole = token_lists(remote.generate(prompts, (7,)))
+    assert token_lists(remote.generate(prompts[:6], (7,))) == whole[:6]
+    assert token_lists(remote.generate(prompts[:1], (7,))) == whole[:1]
+
+
+def test_weights_that_do_not_fit_are_refused_in_one_line_and_the_right_ones_then_taken(
+    remote, engine
+):
+    prompts, weights = remote.encode(observations()), engine.checkpoint_weights()
+    with pytest.raises(ValueError, match=r"vLLM (cannot load the|server at \S+ cannot update) wei"):
+        remote.load_weights([(name, weight[..., :-1]) for name, weight in weights])
+    with pytest.raises(ValueError, match="call load_weights first"):
+        remote.generate(prompts, (0,))
+    remote.load_weights(engine.checkpoint_weights())
+    assert differences(engine, remote.generate(prompts, (0,))).max() < BOUND
+
+
+def test_it_takes_weights_after_a_handover_that_was_broken_off(remote, engine):
+    def broken():
+        yield next(iter(engine.checkpoint_weights()))
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        remote.load_weights(broken())
+    remote.load_weights(engine.checkpoint_weights())
+    responses = remote.generate(remote.encode(observations()), (0,))
+    assert differences(engine, responses).max() < BOUND

@@ -16,7 +16,7 @@ import pytest
 import torch
 from helpers import tiny_engines, torchrun, vllm_model
 from helpers.hub_rows import lines
-from helpers.vllm_model import BOUND, LENGTH, differences, learn, observations, token_lists
+from helpers.vllm_model import BOUND, LENGTH, differences, learn, observations
 
 import reasonenv
 from agents.engines.load import load_model
@@ -113,25 +113,6 @@ def test_a_prompt_that_vllm_reads_otherwise_is_told_in_one_line(sampler, monkeyp
     with pytest.raises(ValueError, match=r"^vLLM reads a prompt as 3 tokens that are not the \d+ "):
         sampler.generate(prompts, (0,))
     assert sampler.llm.llm_engine.get_num_unfinished_requests() == 0
-
-
-@pytest.mark.vllm
-def test_log_probabilities_that_are_not_asked_for_are_unknown(sampler):
-    prompts = sampler.encode(observations(group_size=2))
-    expected = sampler.generate(prompts, (3,))
-    sampler.log_probs = False
-    responses = sampler.generate(prompts, (3,))
-    assert torch.equal(responses.tokens, expected.tokens)
-    assert responses.sampler_log_prob[responses.mask].isnan().all()
-    assert (responses.sampler_log_prob[~responses.mask] == 0).all()
-
-
-@pytest.mark.vllm
-def test_a_response_does_not_depend_on_what_is_sampled_beside_it(sampler):
-    prompts = sampler.encode(observations(group_size=3))
-    whole = token_lists(sampler.generate(prompts, (7,)))
-    assert token_lists(sampler.generate(prompts[:6], (7,))) == whole[:6]
-    assert token_lists(sampler.generate(prompts[:1], (7,))) == whole[:1]
 
 
 @pytest.mark.vllm
@@ -273,21 +254,6 @@ def test_images_without_torchvision_are_refused_in_one_line(tiny_folder, monkeyp
     )
     with pytest.raises(ValueError, match=r"^vLLM reads images with torchvision[^\n]*matches torch"):
         VLLMSampler(tiny_folder, chat, vllm_model.Sampling(), LENGTH)
-
-
-@pytest.mark.vllm
-def test_weights_that_do_not_fit_are_refused_in_one_line_and_the_right_ones_then_taken(
-    sampler, trainer
-):
-    message = r"^vLLM cannot load the weights: [^\n]*$"
-    responses = vllm_model.after_refused_weights(sampler, trainer, message)
-    assert differences(trainer, responses).max() < BOUND
-
-
-@pytest.mark.vllm
-def test_it_takes_weights_after_a_handover_that_was_broken_off(sampler, trainer):
-    responses = vllm_model.after_a_broken_handover(sampler, trainer)
-    assert differences(trainer, responses).max() < BOUND
 
 
 @pytest.mark.vllm

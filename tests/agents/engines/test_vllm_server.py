@@ -48,17 +48,6 @@ def sampler(url, trainer):
 
 
 @pytest.mark.vllm
-def test_log_probabilities_that_are_not_asked_for_are_unknown(sampler, url, trainer):
-    prompts = sampler.encode(observations(group_size=2))
-    expected = sampler.generate(prompts, (3,))
-    sampler.log_probs = False
-    responses = sampler.generate(prompts, (3,))
-    assert torch.equal(responses.tokens, expected.tokens)
-    assert responses.sampler_log_prob[responses.mask].isnan().all()
-    assert (responses.sampler_log_prob[~responses.mask] == 0).all()
-
-
-@pytest.mark.vllm
 def test_a_stop_string_ends_a_response_at_the_token_that_completes_it(
     sampler, trainer, monkeypatch
 ):
@@ -80,21 +69,6 @@ def test_a_response_depends_on_the_seed_and_not_on_what_is_sampled_beside_it(sam
         other = pool.submit(sampler.generate, prompts, (8,))
         assert token_lists(sampler.generate(prompts[:6], (7,))) == whole[:6]
     assert token_lists(other.result()) != whole
-
-
-@pytest.mark.vllm
-def test_weights_that_do_not_fit_are_refused_in_one_line_and_the_right_ones_then_taken(
-    sampler, trainer
-):
-    message = r"^the vLLM server at \S+ cannot update weights: [^\n]*has the shape [^\n]*$"
-    responses = vllm_model.after_refused_weights(sampler, trainer, message)
-    assert differences(trainer, responses).max() < BOUND
-
-
-@pytest.mark.vllm
-def test_a_handover_that_the_trainer_breaks_off_leaves_the_server_well(sampler, trainer):
-    responses = vllm_model.after_a_broken_handover(sampler, trainer)
-    assert differences(trainer, responses).max() < BOUND
 
 
 @pytest.mark.vllm

@@ -13,5 +13,4 @@ def responses(engine):
     """Two responses to each of four prompts, with 0, 1, 3 and 2 images."""
     from helpers import tiny_engines
 
-    prompts = engine.chat.encode(tiny_engines.observations((0, 1, 3, 2), group_size=2))
-    return tiny_engines.respond(prompts, tiny_engines.LENGTHS, engine.chat)
+    return tiny_engines.responses_of(engine, (0, 1, 3, 2), tiny_engines.LENGTHS)

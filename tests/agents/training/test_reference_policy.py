@@ -3,6 +3,7 @@
 import copy
 import math
 import shutil
+from dataclasses import dataclass
 
 import pytest
 import torch
@@ -23,6 +24,7 @@ REWARD = torch.tensor([[1.0, 0.0], [0.0, 0.0], [0.5, 1.0], [0.0, 2.0]])
 PIECES = Passes(minibatch_size=2, microbatch_size=2)
 
 
+@dataclass(frozen=True, kw_only=True)
 class Witness(RecordsBatches, GRPO):
     """GRPO that keeps the batches that it trains on."""
 

@@ -1,7 +1,7 @@
 """Optimizer steps without a signal: rewards all equal, and policies equal to one another."""
 
 import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pytest
 import torch
@@ -45,8 +45,7 @@ SIX_STEPS = Passes(minibatch_size=4, microbatch_size=4, epochs=3)
 
 def responses_of(engine):
     """Two responses to each of four prompts of words."""
-    prompts = engine.chat.encode(tiny_engines.observations((0, 0, 0, 0), group_size=2))
-    return tiny_engines.respond(prompts, (3, 1, 4, 2, 2, 3, 1, 5), engine.chat)
+    return tiny_engines.responses_of(engine, (0, 0, 0, 0), (3, 1, 4, 2, 2, 3, 1, 5))
 
 
 def reference_of(engine, learner, folder) -> ReferencePolicy | None:
@@ -137,6 +136,7 @@ def test_the_drift_acts_in_a_minibatch_without_advantages_once_the_policy_has_mo
     assert ends == [0, 0.5]
 
 
+@dataclass(frozen=True, kw_only=True)
 class Witness(RecordsBatches, GRPO):
     """GRPO that keeps the batches that it trains on."""
 
