@@ -85,7 +85,7 @@ class ReasonVectorEnv(VectorEnv[Observations, Sequence[str], np.ndarray]):
     ) -> None:
         check_arguments(problems, render_mode)
         _check_numbers(num_envs, group_size, rank, num_ranks)
-        self.problems, self.rewards = problems, by_name(rewards)
+        self.problems, self.rewards = problems, by_name(rewards) if rewards else {}
         self.num_envs, self.group_size = num_envs, group_size
         self.rank, self.num_ranks = rank, num_ranks
         self.instruction = find_prompt(prompt)

@@ -21,6 +21,7 @@ from agents import advantages, divergences, losses, reductions, references
 from agents.cli import config_file, foreign_flags
 from agents.cli.defaults import defaults
 from agents.cli.exit import errors_in_one_line
+from agents.cli.run_model import checkpoint_of
 from agents.cli.settings import COMMON, Run, environment_options
 from agents.cli.types import json_fields
 from agents.errors import UsageError
@@ -81,8 +82,8 @@ def parse(
     """An instance of a dataclass from the command line.
 
     A field that is a dataclass adds its own fields. The program ends after `--help` and
-    `--version`, with status 2 on a flag that does not exist or takes another type, and with 1 on a
-    value out of range or a flag of TRL or verl, in a line with ours.
+    `--version`, with status 2 on a flag that does not exist or takes another type, in a line with
+    ours on one of TRL or verl, and with 1 on a value out of range.
 
     Args:
         command: The dataclass.
@@ -94,8 +95,11 @@ def parse(
     if "--version" in words:
         print(f"reasonenv {agents.__version__}")
         sys.exit(0)
-    with errors_in_one_line():
+    try:
         _check_words(words, _setting_names(command))
+    except UsageError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)
     words = ["--help" if word == "--help-all" else word for word in words]
     registry = tyro.constructors.ConstructorRegistry()
     registry.primitive_rule(_named_function)
@@ -145,6 +149,8 @@ def parse_run(
         settings = config_file.read_config(first.pop("config")) if "config" in first else {}
         settings = _resumed_settings(learner, settings | first) | settings
         given = settings | first
+        if isinstance(given.get("model"), str):
+            given["model"] = checkpoint_of(given["model"])
         values = {"run": default_run(learner, given), "learner": learner(), "file": ConfigFile()}
         values |= {kind.__name__.lower(): kind() for kind in others}
         known = vars(values["run"]) | vars(values["learner"])
@@ -157,7 +163,8 @@ def parse_run(
     about = (inspect.getdoc(learner) or "").split("\n\n")[0]
     command.__doc__ = f"{about}\n\n--help shows the flags of most runs, --help-all every flag."
     parsed: Any = parse(command, module_name(learner), words, command(**values))
-    return tuple(getattr(parsed, name) for name in values if name != "file")
+    run = replace(parsed.run, model=given.get("model", parsed.run.model))
+    return run, *(getattr(parsed, name) for name in values if name not in ("run", "file"))
 
 
 def default_run(learner: type[Learner], given: Mapping[str, Any]) -> Run:

@@ -100,5 +100,6 @@ ENVIRONMENT = Environment(
     prompt="cpgd",
     official="official",
     model="Qwen/Qwen2.5-VL-7B-Instruct",
+    sizes={"testmini": 1_000},
     licence="CC BY-SA 4.0",
 )

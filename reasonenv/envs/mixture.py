@@ -245,6 +245,13 @@ class OwnPart:
         return prompt.ask(problem)
 
 
+def default_model(envs: Any = (), options: Any = None) -> str:
+    """The default model of the first part."""
+    first = envs[0] if isinstance(envs, list | tuple) and envs else ""
+    own = (options or {}).get(first, {}) if isinstance(options, dict) else {}
+    return find(first).default_model(own) if isinstance(first, str) and first else "tiny"
+
+
 ENVIRONMENT = Environment(
     id="Mixture-v0",
     problems=problems,
@@ -252,4 +259,5 @@ ENVIRONMENT = Environment(
     rewards=lambda mixture: {"own": (1.0, OwnPart(mixture))},
     prompt=OwnPart,
     cluster=_CLUSTER,
+    model=default_model,
 )

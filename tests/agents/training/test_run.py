@@ -10,8 +10,10 @@ from helpers.tiny_runs import flags, numbers, refusal, same, train
 from transformers import AutoImageProcessor, AutoModelForImageTextToText, AutoTokenizer
 
 from agents import evaluate, run
+from agents.cli.flags import parse_run
+from agents.cli.run_model import checkpoint_of
+from agents.cli.settings import Run
 from agents.cpgd import CPGD
-from agents.evaluate.arguments import checkpoint_of
 from agents.monitoring import timing
 from agents.storage import checkpoints
 from agents.storage.checkpoints import latest
@@ -188,7 +190,10 @@ def test_the_best_checkpoint_is_kept(tiny_folder, tmp_path, monkeypatch, capsys)
     options = {"evaluate_every": 1, "num_test_problems": 4, "keep_best": metric}
     train(tiny_folder, tmp_path, num_steps=4, save_every=4, keep_checkpoints=1, **options)
     assert checkpoints.steps(tmp_path) == [2, 4]
-    assert checkpoint_of(str(tmp_path)) == str(checkpoints.path_of(tmp_path, 2))
+    best = str(checkpoints.path_of(tmp_path, 2))
+    assert checkpoint_of(str(tmp_path)) == best
+    later = parse_run(CPGD, ["--model", str(tmp_path), "--seed", "3"])[0]
+    assert (later.model, later.learning_rate) == (best, Run.learning_rate)
     said = capsys.readouterr().err
     assert [step for step in range(5) if f"step {step}: the best {metric} so far" in said] == [1, 2]
 

@@ -61,7 +61,12 @@ def test_the_environments_are_listed_with_data_set_splits_licence_and_model(caps
     assert len(lines) == 1 + len(environments())
     (row,) = (line.split() for line in lines if line.startswith("MMK12-v0 "))
     model = reasonenv.registry["MMK12-v0"].model
-    assert row[1:] == [model, "FanqingM/MMK12", "Apache-2.0", "train,", "test"]
+    assert row[1:] == [
+        model,
+        "FanqingM/MMK12",
+        "Apache-2.0",
+        *["train", "15,616,", "test", "2,000"],
+    ]
 
 
 def test_arguments_and_status_are_those_of_the_command(tmp_path, capsys):
@@ -70,3 +75,11 @@ def test_arguments_and_status_are_those_of_the_command(tmp_path, capsys):
     assert main(["check", str(rows), "--num-problems", "2"]) == 0
     assert "of 2" in capsys.readouterr().out
     assert main(["check", str(tmp_path / "missing.jsonl")]) == 2
+
+
+@pytest.mark.parametrize("command", ["check", "grade", "score", "ask", "envs"])
+def test_a_misspelt_flag_of_a_command_gets_a_suggestion(command, capsys):
+    status, text = output(capsys, command, "--hepl")
+    assert status == 2
+    line = "error: there is no flag --hepl: did you mean --help?\n"
+    assert text.err.endswith(f"reasonenv.{command}: {line}")

@@ -1,6 +1,7 @@
 import importlib
 import json
 import logging
+import re
 from collections import Counter
 
 import numpy as np
@@ -95,7 +96,7 @@ def test_the_page_of_an_environment_names_its_source_its_licence_and_its_revisio
     assert revision or "python -m reasonenv.datasets.hub " in page
     assert environment.licence
     for split in environment.split_names():
-        assert f" {split} " in page
+        assert re.search(rf" {split} (has )?{environment.sizes[split]:,} ", page)
     assert "Version History: v0: Initial version." in page
 
 

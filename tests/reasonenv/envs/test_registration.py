@@ -47,7 +47,10 @@ def test_every_environment_has_a_model_to_begin_with():
         ("Figure-v1", "no environment is called 'Figure-v1': did you mean Figures-v2?"),
         ("mmk12", "did you mean MMK12-v0?"),
         ("reasonenv/Figures-v3", "did you mean Figures-v2?"),
-        ("CartPole", "no environment is called 'CartPole': there are Figures-v2, MMK12-v0"),
+        (
+            "CartPole",
+            "no environment is called 'CartPole': one that your module registers is module:",
+        ),
     ],
 )
 def test_an_unknown_name_is_told_with_the_nearest(name, message):
