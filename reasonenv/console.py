@@ -171,7 +171,9 @@ def exit_status(command: Callable[[], int], interrupted: str = "nothing was save
 class Parser(argparse.ArgumentParser):
     """A parser that names the nearest flag beside one that does not exist."""
 
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+    def parse_known_args(  # pyright: ignore[reportIncompatibleMethodOverride] - overloads
+        self, args: Any = None, namespace: Any = None
+    ) -> Any:
         """As `argparse` does; ends the program with status 2 for a misspelt flag."""
         flags = [flag for action in self._actions for flag in action.option_strings]
         words = list(sys.argv[1:] if args is None else args)
