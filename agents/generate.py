@@ -10,10 +10,11 @@ from annotated_types import Interval
 
 from agents.cli.exit import errors_in_one_line, standard_streams
 from agents.cli.flags import parse
+from agents.cli.run_model import checkpoint_of
 from agents.cli.types import JSONObject, validated
 from agents.engines.process import Precision
 from agents.errors import UsageError, typed_errors
-from agents.evaluate.arguments import EvaluationArguments, check_arguments, checkpoint_of
+from agents.evaluate.arguments import EvaluationArguments, check_arguments
 from agents.evaluate.sampler import loaded_sampler
 from agents.rollout import Responses
 from reasonenv.console import print_line

@@ -7,7 +7,7 @@ import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
@@ -23,6 +23,7 @@ from agents.cli.defaults import defaults
 from agents.cli.exit import errors_in_one_line, standard_streams
 from agents.cli.flags import parse
 from agents.cli.lasting_output import lasting_output
+from agents.cli.run_model import checkpoint_of
 from agents.cli.settings import environment_options
 from agents.cli.types import (
     Amount,
@@ -78,7 +79,7 @@ class FineTuning:
     """Folder with local files of the data set; by default REASONENV_DATA, then the hub. With --env
     file, your questions: .jsonl, .json, .csv, .parquet, or a folder."""
     model: str = "tiny"
-    """Hub name, folder in Hugging Face format, or 'tiny'."""
+    """Hub name, folder in Hugging Face format, directory of a run, or 'tiny'."""
     trust_remote_code: bool = False
     """Run the Python code that a model brings (auto_map in its configuration). It can do anything
     that you can do: read it first."""
@@ -241,6 +242,8 @@ def _policy(settings: FineTuning, model: Any) -> Policy:
 def main(arguments: Sequence[str] | None = None) -> None:
     """The command line; `arguments` are those of this process unless given."""
     settings = parse(FineTuning, "agents.sft", arguments)
+    with errors_in_one_line():
+        settings = replace(settings, model=checkpoint_of(settings.model))
     with (
         lasting_output(),
         errors_in_one_line(),

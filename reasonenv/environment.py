@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +46,7 @@ class Environment:
             and wrong together, such as versions of one; empty if there is none.
         model: Default base model of a run, or a function of some arguments of `problems` to it.
         licence: Of the data.
+        sizes: Numbers of problems of splits, as published; of drawn problems there are none.
     """
 
     id: str
@@ -59,6 +60,7 @@ class Environment:
     cluster: str = ""
     model: str | Callable[..., str] = "tiny"
     licence: str = ""
+    sizes: Mapping[str, int] = field(default_factory=dict)
 
     def load(self, **arguments: Any) -> Problems:
         """All problems of a split.

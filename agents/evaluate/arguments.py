@@ -3,7 +3,6 @@
 import argparse
 import hashlib
 import re
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -30,12 +29,8 @@ from agents.engines.chat_template import read_template
 from agents.engines.process import Precision
 from agents.errors import UsageError
 from agents.evaluate.evaluator import BATCH, EvaluationTask
-from agents.monitoring.logs import best_step
-from agents.storage import checkpoints
 from agents.storage.digests import data_digest
 from agents.storage.json_files import json_value
-from agents.storage.provenance import recorded_settings
-from reasonenv.console import print_line
 from reasonenv.entry_points import takes_option
 from reasonenv.registration import find
 
@@ -178,28 +173,6 @@ def leading_flags(arguments: Sequence[str] | None) -> tuple[list[str], str | Non
     parser.add_argument("--data")
     options, _ = parser.parse_known_args(arguments)
     return options.env, options.model, options.data
-
-
-def checkpoint_of(model: str) -> str:
-    """The best kept or else the last checkpoint of a run's directory; other models as they are.
-
-    Prints a line that says which.
-
-    Raises:
-        UsageError: The run has no checkpoint yet.
-        CheckpointError: Each of its checkpoints is damaged.
-    """
-    folder = Path(model)
-    if not (folder / "run.json").is_file():
-        return model
-    metric = recorded_settings(folder).get("keep_best")
-    best = best_step(folder, metric, checkpoints.steps(folder)) if metric else None
-    checkpoint = checkpoints.path_of(folder, best) if best else checkpoints.latest(folder)
-    if checkpoint is None:
-        raise UsageError(f"--model {model}: this run has no checkpoint yet")
-    which = f"the best by {metric}" if best else "the last"
-    print_line(f"model: {checkpoint}, {which} checkpoint of the run", sys.stderr)
-    return str(checkpoint)
 
 
 def weights_digest(model: str) -> str | None:

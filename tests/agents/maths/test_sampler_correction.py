@@ -136,11 +136,6 @@ def test_at_temperature_zero_a_single_token_is_drawn():
     assert behaviour.exp().tolist() == [[0.0, 1.0, 0.0, 0.0]]
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return tiny_engines.write(tmp_path_factory.mktemp("tiny"))
-
-
 def parts(folder, **cut):
     """A trainer, a sampler of the same weights that is cut off, and what it drew."""
     engine = tiny_engines.build("torch", folder, temperature=0.8)
@@ -196,7 +191,7 @@ def test_a_run_takes_its_cuts_and_its_correction_from_the_command_line(tiny_fold
     cut = {"top_p": 0.5, "top_k": 50, "num_steps": 1}
     rows = [
         train(tiny_folder, tmp_path / f"{cap}", **cut, sampler_correction=cap)[0]
-        for cap in (None, 2.0)
+        for cap in ("uncorrected", None)
     ]
     assert plain["sampler/log_prob_diff_max"] < 1e-5
     for row in rows:

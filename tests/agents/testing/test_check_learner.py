@@ -1,18 +1,15 @@
 """`check_learner` reports the fault of each faulty learner, and none of the package's own."""
 
-import importlib
-import inspect
 import math
-import pkgutil
 import sys
 from dataclasses import dataclass, field, fields
 
 import pytest
 import torch
 
-import agents
 from agents import references
 from agents.advantages import Advantage, batch_centered, centered, clip_filter, raw
+from agents.algorithms import ALGORITHMS
 from agents.cpgd import CPGD
 from agents.dapo import DAPO
 from agents.divergences import (
@@ -25,6 +22,7 @@ from agents.gpg import GPG
 from agents.grpo import GRPO
 from agents.learner import Learner
 from agents.losses import differentiable, per_response, reinforce, truncated
+from agents.plan.__main__ import find_learner
 from agents.reductions import constant_length, sequence_mean, token_mean
 from agents.rloo import RLOO
 from agents.rollout import Batch, Group, PerToken
@@ -55,20 +53,17 @@ class Forgetful(Plain):
         return len(self.calls) * super().loss(log_prob, batch)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Unmasked(Plain):
     def loss(self, log_prob, batch):
         baseline = batch.old_log_prob.mean(-1, keepdim=True)
         return -(log_prob - baseline) * batch.advantage
 
 
-@dataclass(frozen=True, kw_only=True)
 class Wide(Plain):
     def loss(self, log_prob, batch):
         return super().loss(log_prob, batch) / log_prob.shape[1]
 
 
-@dataclass(frozen=True, kw_only=True)
 class Positional(Plain):
     def loss(self, log_prob, batch):
         return super().loss(log_prob, batch) * (1 + torch.arange(log_prob.shape[1]))
@@ -78,31 +73,26 @@ def unguarded_mean(lengths, group_size):
     return 1 / (len(lengths) * lengths.double())
 
 
-@dataclass(frozen=True, kw_only=True)
 class FirstIsBaseline(Plain):
     def advantage(self, reward):
         return reward - reward[:, :1]
 
 
-@dataclass(frozen=True, kw_only=True)
 class NeighborIsBaseline(Plain):
     def advantage(self, reward):
         return reward - reward.mean(-1, keepdim=True).roll(1, 0)
 
 
-@dataclass(frozen=True, kw_only=True)
 class NoEpsilon(Plain):
     def advantage(self, reward):
         return (reward - reward.mean(-1, keepdim=True)) / reward.std(-1, keepdim=True)
 
 
-@dataclass(frozen=True, kw_only=True)
 class SmallEpsilon(Plain):
     def advantage(self, reward):
         return (reward - reward.mean(-1, keepdim=True)) / (reward.std(-1, keepdim=True) + 1e-9)
 
 
-@dataclass(frozen=True, kw_only=True)
 class LargerEpsilon(Plain):
     """That of much released code, by which rounding errors of rewards become advantages."""
 
@@ -110,7 +100,6 @@ class LargerEpsilon(Plain):
         return (reward - reward.mean(-1, keepdim=True)) / (reward.std(-1, keepdim=True) + 1e-6)
 
 
-@dataclass(frozen=True, kw_only=True)
 class RoundedDrift(Plain):
     """A drift whose slope is 0 at equal policies but for rounding."""
 
@@ -119,25 +108,21 @@ class RoundedDrift(Plain):
         return super().loss(log_prob, batch) + 0.1 * pull.detach() * log_prob
 
 
-@dataclass(frozen=True, kw_only=True)
 class SignOfAdvantage(Plain):
     def loss(self, log_prob, batch):
         return torch.where(batch.advantage > 0, -log_prob, log_prob)
 
 
-@dataclass(frozen=True, kw_only=True)
 class ScaledByReward(Plain):
     def advantage(self, reward):
         return self.advantage_function(reward) * reward
 
 
-@dataclass(frozen=True, kw_only=True)
 class SquaredRatio(Plain):
     def loss(self, log_prob, batch):
         return super().loss(log_prob, batch) * (log_prob - batch.old_log_prob).exp()
 
 
-@dataclass(frozen=True, kw_only=True)
 class HalfPrecision(Plain):
     def loss(self, log_prob, batch):
         ratio = (log_prob - batch.old_log_prob).exp()
@@ -145,14 +130,12 @@ class HalfPrecision(Plain):
         return -batch.advantage * (ratio * math.inf if overflows else ratio)
 
 
-@dataclass(frozen=True, kw_only=True)
 class CutWithoutDetach(Plain):
     def loss(self, log_prob, batch):
         u = log_prob - batch.old_log_prob
         return -batch.advantage * torch.where(u < 2, u.exp(), (u * u).exp())
 
 
-@dataclass(frozen=True, kw_only=True)
 class LostGradient(Plain):
     """`.data` cuts the graph where it was not meant to."""
 
@@ -172,37 +155,31 @@ class Twice(torch.autograd.Function):
         return 2 * gradient[0]
 
 
-@dataclass(frozen=True, kw_only=True)
 class WrongBackward(Plain):
     def loss(self, log_prob, batch):
         return super().loss(Twice.apply(log_prob), batch)
 
 
-@dataclass(frozen=True, kw_only=True)
 class NoGradient(Plain):
     def loss(self, log_prob, batch):
         return super().loss(log_prob.detach(), batch)
 
 
-@dataclass(frozen=True, kw_only=True)
 class LocallyScaled(Plain):
     def loss(self, log_prob, batch):
         return super().loss(log_prob, batch) / len(log_prob)
 
 
-@dataclass(frozen=True, kw_only=True)
 class LocalReward(Plain):
     def token_advantage(self, batch, all_reduce):
         return batch.advantage / (1 + batch.advantage.abs().mean())
 
 
-@dataclass(frozen=True, kw_only=True)
 class AnotherUpdate(Plain):
     def compute_loss(self, *args, **kwargs):
         return 2 * super().compute_loss(*args, **kwargs)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Failing(Plain):
     def loss(self, log_prob, batch):
         if len(log_prob) > 4:
@@ -260,18 +237,6 @@ def test_there_is_a_faulty_learner_for_every_property():
     assert {message for _, message in QUICK_FAULTS + LONG_FAULTS} == set(PROPERTIES)
 
 
-def package_learners():
-    """Every learner of the package."""
-    modules = (importlib.import_module(f"agents.{module.name}") for module in agents_modules())
-    values = (value for module in modules for value in vars(module).values())
-    classes = {value for value in values if inspect.isclass(value) and issubclass(value, Learner)}
-    return sorted((c for c in classes if not inspect.isabstract(c)), key=lambda c: c.__name__)
-
-
-def agents_modules():
-    return [m for m in pkgutil.iter_modules(agents.__path__) if not m.ispkg]
-
-
 def learner_id(learner):
     values = (
         f"{f.name}={getattr(getattr(learner, f.name), '__name__', getattr(learner, f.name))}"
@@ -282,7 +247,7 @@ def learner_id(learner):
 
 
 UNCLIPPED = {"clip_low": None, "clip_high": None}
-LEARNERS = [learner() for learner in package_learners()]
+LEARNERS = [find_learner(name)() for name in ALGORITHMS]
 VARIANTS = [
     CPGD(**UNCLIPPED, drift_coefficient=None, advantage_function=raw),
     CPGD(clip_schedule=0.3, drift_coefficient=0.5, drift_cap=0.5, sampler_correction=2.0),
@@ -291,7 +256,7 @@ VARIANTS = [
     GRPO(beta=None, dual_clip=3.0, drift_coefficient=0.5, **UNCLIPPED),
     GRPO(beta=0.5, divergence=unnormalized_reverse_kl, reduction=token_mean),
     DAPO(dual_clip=10.0, reduction=constant_length(16)),
-    RLOO(level=per_response, **UNCLIPPED),
+    RLOO(level=per_response, reduction=sequence_mean, **UNCLIPPED),
     GPG(divide_by_std=True, sampler_correction=0.5),
     *(
         # An estimator knows nothing of the divergence: each of both, and not all pairs.
