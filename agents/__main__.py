@@ -7,24 +7,11 @@ import runpy
 import sys
 from collections.abc import Sequence
 
+from agents.algorithms import ALGORITHMS, module_of
 from agents.cli.exit import standard_streams
 from agents.cli.missing_packages import explain_missing_packages
 from reasonenv.console import parse_command
 
-ALGORITHMS = {
-    "cpgd": "clipped policy gradient with policy drift",
-    "rpg": "regularized policy gradients: four divergences, two estimators",
-    "grpo": "group relative policy optimization",
-    "dr_grpo": "GRPO without normalization by deviation and length",
-    "dapo": "GRPO with decoupled clip, dynamic sampling and overlong shaping",
-    "rloo": "REINFORCE with a leave-one-out baseline",
-    "reinforce": "REINFORCE without a baseline",
-    "reinforce_plus_plus": "REINFORCE with advantages whitened over the rollout",
-    "reinforce_plus_plus_baseline": "the same after subtracting the mean of each group",
-    "gpg": "group policy gradient",
-    "cispo": "REINFORCE with truncated importance weights",
-}
-"""Modules of this package that train, each with a summary."""
 COMMANDS = {
     "evaluate": "accuracy of a model on benchmarks, with intervals",
     "generate": "responses of a model to a question",
@@ -46,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     explain_missing_packages()
     sys.argv[1:] = words
-    runpy.run_module(f"agents.{name}", run_name="__main__", alter_sys=True)
+    runpy.run_module(module_of(name), run_name="__main__", alter_sys=True)
 
 
 if __name__ == "__main__":

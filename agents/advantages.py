@@ -125,6 +125,57 @@ class clip_filter:  # noqa: N801 - reads like its siblings, which are functions
         return factor * (standardized(reward) if self.divide_by_std else centered(reward))
 
 
+def over_mean(reward: Group) -> Group:
+    """(R - mean) / mean of the group; 0 where the mean is not positive.
+
+    Of g binary rewards, over g, it estimates the gradient of -Σ_{k < g} (1 - p)^k / k without bias:
+    g - 1 terms of ln p. R / mean, and the same less 1 with -1 in groups without a success, are
+    unbiased for g terms. Source: MaxRL (arXiv:2602.02710).
+    """
+    mean = reward.mean(-1, keepdim=True)
+    is_positive = exceeds_rounding(mean, reward.abs().mean(-1, keepdim=True))
+    return torch.where(is_positive, centered(reward) / mean.where(is_positive, 1.0), 0)
+
+
+@dataclass(frozen=True)
+class pass_at_k:  # noqa: N801
+    """Standardized pass@k reward of the groups of k in which a response is, averaged over them.
+
+    With the share q of groups of k out of g without a success, and the same share q' of those that
+    have a given wrong response, it is q for a right response and q - q' for a wrong one, divided by
+    √(q (1 - q)). Undivided, and over g, its expectation is (g - k) / (g k) times the gradient of
+    pass@k: with k = g it vanishes. 0 where every group of k has a success, or none.
+
+    Source: Chen et al., Pass@k Training (arXiv:2508.10751), section 2.4; its code leaves other
+    rewards than 0 and 1 as they are, here a response is right or wrong.
+    """
+
+    k: int = 4
+    """Responses of which one is to be right, at most the group's."""
+    threshold: float = 1.0
+    """Least reward of a right response."""
+
+    def __call__(self, reward: Group) -> Group:
+        """Advantages of each response."""
+        size = reward.shape[-1]
+        if not 1 <= self.k <= size:
+            raise UsageError(f"pass_at_k got k = {self.k} for groups of {size}: give 1 to {size}")
+        is_right = reward >= self.threshold - ROUNDING
+        wrong = (~is_right).sum(-1, keepdim=True).to(reward)
+        failure = _share_of_subsets(wrong, size, self.k)
+        own_failure = _share_of_subsets(wrong - 1, size - 1, self.k - 1)
+        std = (failure * (1 - failure)).sqrt()
+        return torch.where(is_right, failure, failure - own_failure) / (std + STD_EPSILON)
+
+
+def _share_of_subsets(part: Tensor, size: int, k: int) -> Tensor:
+    """C(part, k) / C(size, k): the share of subsets of k that are within a part."""
+    share = torch.ones_like(part)
+    for number in range(k):
+        share = share * (part - number).clamp(min=0) / (size - number)
+    return share
+
+
 def return_to_go(value: PerToken, mask: Mask) -> PerToken:
     """Σ_{j >= i} of the values of a response's tokens, at its token i; no discount."""
     return value.where(mask, 0.0).flip(-1).cumsum(-1).flip(-1)
@@ -153,7 +204,9 @@ def whitened(advantage: PerToken, mask: Mask, all_reduce: AllReduce) -> PerToken
     return torch.where(exceeds_rounding(variance.sqrt(), scale), result, 0).to(advantage)
 
 
-def largest(values: PerToken, mask: Mask, share: float, all_reduce: AllReduce) -> Mask:
+def largest(
+    values: PerToken, mask: Mask, share: float, all_reduce: AllReduce, *, round_down: bool = False
+) -> Mask:
     """True for the share of the rollout's response tokens with the largest values.
 
     Ties, up to rounding, are all among them. Over all ranks, by bisection, since ranks exchange
@@ -161,17 +214,21 @@ def largest(values: PerToken, mask: Mask, share: float, all_reduce: AllReduce) -
     entropies.
 
     Args:
-        values: Of each token, >= 0.
+        values: Of each token.
         mask: True on response tokens.
         share: Of the tokens, in (0, 1].
         all_reduce: Sum over all ranks.
+        round_down: Take a whole number of tokens below the share, and at least one, not above it.
     """
     values = values.where(mask, 0.0).double()
-    count, high = all_reduce(torch.stack([mask.sum().double(), values.amax()]))
-    low, margin = torch.zeros_like(high), ROUNDING * high
+    ends = values.amax().clamp(min=0), values.amin().clamp(max=0)
+    count, high, low = all_reduce(torch.stack([mask.sum().double(), *ends]))
+    number, margin = share * count, ROUNDING * (high - low)
+    if round_down:
+        number = number.floor().clamp(min=1)
     for _ in range(BISECTIONS):
         middle = (low + high) / 2
-        is_low = all_reduce(((values >= middle) & mask).sum()) >= share * count
+        is_low = all_reduce(((values >= middle) & mask).sum()) >= number
         low, high = torch.where(is_low, middle, low), torch.where(is_low, high, middle)
     return (values >= low - margin) & mask
 

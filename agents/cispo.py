@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from agents.advantages import Advantage, standardized
 from agents.learner import Learner
-from agents.losses import truncated
+from agents.losses import Level, per_token, truncated
 from agents.reductions import Reduction, token_mean
 from agents.rollout import Batch, Group, PerToken
 
@@ -35,6 +35,9 @@ class CISPO(Learner):
     """ε_low in [0, 1): the smallest weight is 1 - ε_low."""
     clip_high: float | None = 4.0
     """ε_high >= 0: the largest weight is 1 + ε_high."""
+    level: Level = per_token
+    """Importance-sampling level of w: per_token, or, with `sequence_mean`, geometric or
+    per_response."""
 
     def advantage(self, reward: Group) -> Group:
         """A, by default (R - mean) / std of the group."""
@@ -42,7 +45,8 @@ class CISPO(Learner):
 
     def loss(self, log_prob: PerToken, batch: Batch) -> PerToken:
         """The loss above."""
-        log_ratio, advantage = log_prob - batch.old_log_prob, batch.advantage
+        new, old = (self.level(x, batch.mask) for x in (log_prob, batch.old_log_prob))
+        log_ratio, advantage = new - old, batch.advantage
         weight = truncated(log_ratio, advantage, self.clip_low, self.clip_high).exp().detach()
         return -weight * advantage * log_prob
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from agents.advantages import Advantage, standardized
 from agents.learner import Learner
-from agents.losses import clipped_ratio
+from agents.losses import Level, clipped_ratio, per_token
 from agents.reductions import Reduction, token_mean
 from agents.rollout import Batch, Group, PerToken
 
@@ -39,6 +39,9 @@ class DAPO(Learner):
     """ε_high >= 0."""
     dual_clip: float | None = None
     """Largest ratio where the advantage is negative, > 1."""
+    level: Level = per_token
+    """Importance-sampling level of w: per_token, or, with `sequence_mean`, geometric (GSPO),
+    geometric_token or per_response."""
 
     @classmethod
     def run_defaults(cls, max_response_length: int) -> dict[str, Any]:
@@ -52,7 +55,8 @@ class DAPO(Learner):
     def loss(self, log_prob: PerToken, batch: Batch) -> PerToken:
         """The loss above."""
         bounds = self.clip_low, self.clip_high, self.dual_clip
-        return clipped_ratio(log_prob, batch.old_log_prob, batch.advantage, *bounds)
+        new, old = (self.level(x, batch.mask) for x in (log_prob, batch.old_log_prob))
+        return clipped_ratio(new, old, batch.advantage, *bounds)
 
 
 if __name__ == "__main__":

@@ -59,6 +59,7 @@ def dry_run(run: Run, learner: Learner, response: str | None = None) -> None:
         ReasonEnvError: The environment or its data do not fit.
     """
     run = check_run(run)
+    learner, line = setup.with_correction(run, learner)
     setup.check_learner(run, learner)
     folder = run.folder(type(learner).__name__)
     check_writable(folder)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from agents.advantages import Advantage, standardized
 from agents.divergences import Divergence, k3
 from agents.learner import ReferenceLearner
-from agents.losses import clipped_ratio, policy_drift
+from agents.losses import Level, clipped_ratio, per_token, policy_drift
 from agents.reductions import Reduction, sequence_mean
 from agents.rollout import Batch, Group, PerToken
 
@@ -48,6 +48,9 @@ class GRPO(ReferenceLearner):
     """α, the weight of the policy drift, >= 0; 0.01 in CPGD's comparison."""
     drift_cap: float | None = 2.0
     """The largest slope of the policy drift, > 0."""
+    level: Level = per_token
+    """Importance-sampling level of w: per_token, or, with `sequence_mean`, geometric (GSPO),
+    geometric_token or per_response. Penalty and drift are those of tokens."""
 
     def advantage(self, reward: Group) -> Group:
         """A, by default (R - mean) / std of the group."""
@@ -56,7 +59,8 @@ class GRPO(ReferenceLearner):
     def loss(self, log_prob: PerToken, batch: Batch) -> PerToken:
         """The loss above, and α times the drift."""
         old, bounds = batch.old_log_prob, (self.clip_low, self.clip_high, self.dual_clip)
-        loss = clipped_ratio(log_prob, old, batch.advantage, *bounds)
+        actions = self.level(log_prob, batch.mask), self.level(old, batch.mask)
+        loss = clipped_ratio(actions[0], actions[1], batch.advantage, *bounds)
         if self.drift_coefficient is not None:
             loss = loss + self.drift_coefficient * policy_drift(log_prob, old, self.drift_cap)
         if self.beta:

@@ -1,21 +1,32 @@
 """The learner: an algorithm as a value, from rewards and log-probabilities to a scalar loss."""
 
 import math
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from agents import references
 from agents.advantages import AllReduce
+from agents.corrections import SamplerCorrection, corrected, uncorrected
 from agents.errors import UsageError
-from agents.losses import sampler_weight
-from agents.reductions import Reduction, token_mean
+from agents.losses import per_token
+from agents.reductions import Reduction, sequence_mean, token_mean
 from agents.references import Refresh
-from agents.rollout import EXTRAS, Batch, Group, Mask, PerResponse, PerToken, RewardParts
+from agents.rollout import (
+    EXTRAS,
+    SECOND_CONTEXT,
+    Batch,
+    Group,
+    Mask,
+    PerResponse,
+    PerToken,
+    RewardParts,
+)
 
 Scalar = Float[Tensor, ""]
 Range = tuple[Callable[[float], bool], str]
@@ -52,8 +63,10 @@ class Learner(ABC):
 
     reduction: Reduction = token_mean
     """From the losses of tokens to a scalar."""
-    sampler_correction: float | None = None
-    """Cap > 0 of the importance weights π_old / μ of tokens drawn from the sampler's μ."""
+    sampler_correction: SamplerCorrection = None
+    """For tokens drawn from the sampler's μ: cap > 0 of their importance weights π_old / μ, or a
+    function such as masked_weight(0.5, 5). None, in a run, is 2 where top_p or top_k cut the
+    sampler off, else none; uncorrected is none there too."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Raises UsageError for `reads` that are no tuple of names."""
@@ -68,10 +81,19 @@ class Learner(ABC):
         """Raises UsageError for a number outside its range."""
         for name in RANGES.keys() & {field.name for field in fields(self)}:
             (valid, words), value = RANGES[name], getattr(self, name)
-            if value is not None and not valid(value):
+            if value is None or callable(value):
+                continue
+            if not valid(value):
                 raise UsageError(f"{name} is {value}: give a number {words}, or None for without")
-            if value is not None and LARGEST < value < math.inf:
+            if LARGEST < value < math.inf:
                 raise UsageError(f"{name} is {value}: give at most {LARGEST:g}")
+        level = getattr(self, "level", per_token)
+        if level is not per_token and self.reduction is not sequence_mean:
+            warnings.warn(
+                f"{type(self).__name__} with the level {level.__name__} has the loss of a whole "
+                "response at each of its tokens, which only reduction sequence_mean averages",
+                stacklevel=3,
+            )
 
     @classmethod
     def run_defaults(cls, max_response_length: int) -> dict[str, Any]:
@@ -93,13 +115,19 @@ class Learner(ABC):
         return references.fixed if self.uses_reference else None
 
     @property
+    def uses_sampler(self) -> bool:
+        """True if the loss reads `sampler_log_prob`."""
+        return self.sampler_correction not in (None, uncorrected)
+
+    @property
     def token_advantage_uses_old_policy(self) -> bool:
-        """True if `token_advantage` reads `old_log_prob`; by default where it is overridden.
+        """True if `token_advantage` or `prepare` read `old_log_prob`; by default if overridden.
 
         Otherwise one optimizer step a rollout takes a single forward pass: token-level advantages
         come before the old log-probabilities, which are NaN there.
         """
-        return type(self).token_advantage is not Learner.token_advantage
+        kind = type(self)
+        return (kind.token_advantage, kind.prepare) != (Learner.token_advantage, Learner.prepare)
 
     @abstractmethod
     def advantage(self, reward: Group) -> Group:
@@ -123,6 +151,20 @@ class Learner(ABC):
             all_reduce: Sum over all ranks; every rank calls it equally often.
         """
         return batch.advantage
+
+    def prepare(self, batch: Batch, all_reduce: AllReduce, log_prob: PerToken) -> Batch:
+        """The rollout with all that is decided over the whole of it, once and without gradient.
+
+        By default its token-level advantages; a learner may add others for its loss, by
+        `batch.with_extras`.
+
+        Args:
+            batch: This rank's part of the rollout, as `token_advantage` has it.
+            all_reduce: Sum over all ranks; every rank calls it equally often.
+            log_prob: Under the current policy. In a run that is the policy at the start of the
+                rollout's update, so of its first minibatch alone.
+        """
+        return replace(batch, advantage=self.token_advantage(batch, all_reduce))
 
     def curriculum(
         self, history: Sequence[Mapping[str, Any]], problems: Sequence[Any]
@@ -154,7 +196,9 @@ class Learner(ABC):
         group_size: int,
         ref_log_prob: PerToken | None = None,
         *,
+        truncated: Bool[Tensor, " b"] | None = None,
         sampler_log_prob: PerToken | None = None,
+        token_advantage: PerToken | None = None,
         entropy: PerToken | None = None,
         reward_parts: Mapping[str, PerResponse] | None = None,
         **extras: Any,
@@ -168,7 +212,10 @@ class Learner(ABC):
             response_mask: True on response tokens.
             group_size: Responses per prompt.
             ref_log_prob: Under the reference policy, where the learner uses one.
+            truncated: True for responses that are to have no loss, as `--truncated mask` has it of
+                those that the length limit cut. Their rewards stay in the advantages of the group.
             sampler_log_prob: Under the sampler's distribution; None where that is the old policy.
+            token_advantage: Of each token, in place of that of its response.
             entropy: Of the policy being trained; carries a gradient. This and the following are
                 read by learners that name them in `reads`.
             reward_parts: Components of the reward of each response, by name.
@@ -186,7 +233,7 @@ class Learner(ABC):
             raise UsageError(
                 f"{type(self).__name__} with a reference constraint needs ref_log_prob"
             )
-        if unknown := extras.keys() - {*EXTRAS, *self.reads}:
+        if unknown := extras.keys() - {*EXTRAS, *SECOND_CONTEXT, *self.reads}:
             raise UsageError(f"{type(self).__name__} does not read {min(unknown)}")
         parts_by_name = RewardParts(reward_parts or {})
         extras = self.select_extras(entropy=entropy, reward_parts=parts_by_name, **extras)
@@ -194,13 +241,15 @@ class Learner(ABC):
         groups = RewardParts({name: part.reshape(-1, group_size) for name, part in parts})
         advantage = self.checked_advantage(reward.reshape(-1, group_size), groups)
         advantage = advantage.flatten()[:, None].expand_as(log_prob)
-        if self.sampler_correction is not None and sampler_log_prob is not None:
-            self.check_sampler(bool(sampler_log_prob[response_mask].isnan().any()))
+        advantage = advantage if token_advantage is None else token_advantage
+        mask = response_mask if truncated is None else response_mask & ~truncated[:, None]
+        if self.uses_sampler and sampler_log_prob is not None:
+            self.check_sampler(bool(sampler_log_prob[mask].isnan().any()))
         policies = old_log_prob, old_log_prob, ref_log_prob, sampler_log_prob
         extras.pop("entropy", None)
-        batch = Batch(response_mask, advantage, *policies, extras)
-        batch = replace(batch, advantage=self.token_advantage(batch, lambda part: part))
-        weight = self.reduction(response_mask.sum(-1), group_size)
+        batch = Batch(mask, advantage, *policies, extras)
+        batch = self.prepare(batch, lambda part: part, log_prob.detach())
+        weight = self.reduction(mask.sum(-1), group_size)
         return self.weighted(log_prob, batch, weight, entropy)
 
     def select_extras(self, **values: Any) -> dict[str, Any]:
@@ -227,10 +276,12 @@ class Learner(ABC):
         log_prob = log_prob.where(batch.mask, batch.old_log_prob.where(batch.mask, 0.0))
         if entropy is not None and "entropy" in self.reads:
             batch = batch.with_extras(entropy=entropy.where(batch.mask, 0.0))
+        factor = None
+        if self.sampler_correction is not None:
+            batch, factor = corrected(self.sampler_correction, batch, log_prob)
         loss = self.loss(log_prob, batch)
         self._check_shape("loss", loss, log_prob, "token, [b t]")
-        if self.sampler_correction is not None:
-            loss = loss * sampler_weight(batch, self.sampler_correction)
+        loss = loss if factor is None else loss * factor
         return (weight * loss.where(batch.mask, 0.0).sum(-1)).sum()
 
     def checked_advantage(self, reward: Group, parts: Mapping[str, Group]) -> Group:
@@ -254,12 +305,14 @@ class Learner(ABC):
             )
 
     def check_sampler(self, is_missing: bool) -> None:
-        """Raises UsageError where `sampler_correction` lacks the sampler's log-probabilities."""
-        if self.sampler_correction is not None and is_missing:
+        """Raises UsageError where the learner lacks the sampler's log-probabilities."""
+        if self.uses_sampler and is_missing:
+            correction = self.sampler_correction
+            reason = "" if correction is None else f" with sampler_correction {correction}"
+            advice = "" if correction is None else ", or leave the correction out"
             raise UsageError(
-                f"{type(self).__name__} with sampler_correction {self.sampler_correction} needs "
-                "sampler_log_prob, and the sampler gave none: have it return log-probabilities, or "
-                "leave the correction out"
+                f"{type(self).__name__}{reason} needs sampler_log_prob, and the sampler gave none: "
+                f"have it return log-probabilities{advice}"
             )
 
 

@@ -191,6 +191,24 @@ def per_response(log_prob: PerToken, mask: Mask) -> PerToken:
     return log_prob.where(mask, 0.0).sum(-1, keepdim=True).expand_as(log_prob)
 
 
+def geometric(log_prob: PerToken, mask: Mask) -> PerToken:
+    """1/|y| Σ_i ln π(y_i | x, y_<i) at each token: its ratio is the geometric mean of the tokens'.
+
+    The response is the action, but a ratio does not grow with its length; use `sequence_mean`, as
+    for `per_response`. Source: Zheng et al., Group Sequence Policy Optimization (arXiv:2507.18071).
+    """
+    return per_response(log_prob, mask) / mask.sum(-1, keepdim=True).clamp(min=1)
+
+
+def geometric_token(log_prob: PerToken, mask: Mask) -> PerToken:
+    """`geometric` in value, with the gradient of ln π of the token itself.
+
+    For advantages that differ within a response; with equal ones the gradient is that of
+    `geometric`. Source: GSPO-token of the same paper.
+    """
+    return geometric(log_prob.detach(), mask) + log_prob - log_prob.detach()
+
+
 @torch.no_grad()
 def sampler_weight(batch: Batch, cap: float) -> PerToken:
     """min(π_old / μ, c): truncated importance weight of each token drawn from the sampler's μ.
@@ -210,9 +228,14 @@ def sampler_weight(batch: Batch, cap: float) -> PerToken:
         batch: With `sampler_log_prob`; without, the sampler is the trainer and π_old / μ is 1.
         cap: c > 0.
     """
+    return sampler_log_ratio(batch).exp().clamp(max=cap)
+
+
+def sampler_log_ratio(batch: Batch) -> PerToken:
+    """Ln π_old / μ of each token; 0 on padding, and without log-probabilities of the sampler."""
     old, sampler = batch.old_log_prob, batch.sampler_log_prob
-    log_weight = torch.zeros_like(old) if sampler is None else old - sampler
-    return log_weight.where(batch.mask, 0.0).exp().clamp(max=cap)
+    log_ratio = torch.zeros_like(old) if sampler is None else old - sampler
+    return log_ratio.where(batch.mask, 0.0)
 
 
 def differentiable(function: Function, log_prob: PerToken) -> PerToken:

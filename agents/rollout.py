@@ -19,6 +19,11 @@ Group = Float[Tensor, "p g"]
 Mask = Bool[Tensor, "b t"]
 EXTRAS = ("entropy", "old_entropy", "texts", "tokens", "reward_parts")
 """Properties of `Batch` that every update gives to a learner whose `reads` names them."""
+SECOND_CONTEXT = (
+    *("teacher_log_prob", "corrupted_log_prob", "distilled"),
+    *("logits", "teacher_logits", "sampler_logits", "token"),
+)
+"""Further names that `compute_loss` knows: of a teacher, or the policy after another prompt."""
 
 
 class RewardParts(dict[str, Any]):

@@ -171,7 +171,9 @@ def exit_status(command: Callable[[], int], interrupted: str = "nothing was save
 class Parser(argparse.ArgumentParser):
     """A parser that names the nearest flag beside one that does not exist."""
 
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+    def parse_known_args(  # pyright: ignore[reportIncompatibleMethodOverride] - of its overloads
+        self, args: Any = None, namespace: Any = None
+    ) -> Any:
         """As `argparse` does; ends the program with status 2 for a misspelt flag."""
         flags = [flag for action in self._actions for flag in action.option_strings]
         words = list(sys.argv[1:] if args is None else args)
@@ -215,10 +217,10 @@ def parse_command(
     return [parser.parse_args(words[:1] or ["--help"]).command, *words[1:]]
 
 
-def new_parser(name: str, about: str | None, package: str = "reasonenv") -> Parser:
-    """A parser for `python -m PACKAGE.NAME`, with the module's docstring as its description."""
+def new_parser(name: str, about: str | None) -> Parser:
+    """A parser for `python -m reasonenv.NAME`, with the module's docstring as its description."""
     parser = Parser(
-        prog=f"python -m {package}.{name}",
+        prog=f"python -m reasonenv.{name}",
         description=about,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -109,7 +109,6 @@ def _problems(
 
 
 def _every_split(environment: Environment, options: dict[str, Any]) -> Iterator[Problems]:
-    """The problems of each split whose data are there."""
     for split in environment.split_names(options):
         with suppress(MissingDataError):
             yield _problems(environment, {**options, "split": split})[0]
@@ -166,6 +165,5 @@ def _prompt(environment: Environment, problems: Any, choice: Any) -> str | Promp
 
 
 def _option_names(environment: Environment, kind: Any) -> frozenset[str]:
-    """The arguments of an environment of a class."""
     own = set(inspect.signature(kind).parameters) - {"problems"}
     return environment.parameters | own | _OPTIONS

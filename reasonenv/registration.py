@@ -43,7 +43,6 @@ def _register(id: str, entry: Environment | str) -> None:
 
 
 def _gymnasium_id(id: str) -> str:
-    """The id that Gymnasium knows, such as "reasonenv/Figures-v2"."""
     return id if "/" in id else f"{NAMESPACE}/{id}"
 
 

@@ -17,7 +17,7 @@ from typing import Annotated, Any, TypeVar, get_origin, get_type_hints
 import tyro
 
 import agents
-from agents import advantages, divergences, losses, reductions, references
+from agents import advantages, corrections, divergences, losses, reductions, references
 from agents.cli import config_file, foreign_flags
 from agents.cli.defaults import defaults
 from agents.cli.exit import errors_in_one_line
@@ -52,13 +52,20 @@ FUNCTIONS: dict[Any, Functions] = {
     advantages.Advantage: _named(
         *(advantages.raw, advantages.centered, advantages.batch_centered),
         *(advantages.standardized, advantages.leave_one_out, advantages.clip_filter),
+        *(advantages.over_mean, advantages.pass_at_k),
     ),
     reductions.Reduction: _public(reductions),
     references.Refresh: _public(references),
     divergences.Divergence: _public(divergences),
-    losses.Level: _named(losses.per_token, losses.per_response),
+    losses.Level: _named(
+        *(losses.per_token, losses.per_response, losses.geometric, losses.geometric_token)
+    ),
     losses.Estimator: _named(losses.differentiable, losses.reinforce),
     losses.Clip: _named(losses.masked, losses.truncated),
+    corrections.SamplerCorrection: _named(
+        *(corrections.truncated_weight, corrections.masked_weight, corrections.ratio_mask),
+        *(corrections.k3_mask, corrections.off_policy_mask, corrections.uncorrected),
+    ),
 }
 """Type of a field that is a function, and its values by name."""
 HELP = ("--help", "--help-all")
@@ -251,6 +258,8 @@ def _resumed_settings(learner: type[Learner], given: Mapping[str, Any]) -> dict[
 def parse_function(text: str, functions: Functions = ALL) -> Callable[..., Any]:
     """A function by its name, such as 'token_mean', or by a call, such as 'clip_filter(3.0)'.
 
+    Functions with `*` between them make a `product` of corrections.
+
     Args:
         text: Name of a function, or call of a class with literals.
         functions: Those to choose from, by name.
@@ -260,6 +269,9 @@ def parse_function(text: str, functions: Functions = ALL) -> Callable[..., Any]:
     """
     try:
         tree = ast.parse(text.strip(), mode="eval").body
+        if isinstance(tree, ast.BinOp) and isinstance(tree.op, ast.Mult):
+            sides = (ast.unparse(side) for side in (tree.left, tree.right))
+            return corrections.product(*(parse_function(side, functions) for side in sides))
         name, call = (tree.func, tree) if isinstance(tree, ast.Call) else (tree, None)
         if not isinstance(name, ast.Name):
             raise UsageError(f"{text!r} is not the name of a function, such as clip_filter(3.0)")
@@ -283,6 +295,8 @@ def format_function(value: Any) -> str:
 
 def _named_function(info: tyro.constructors.PrimitiveTypeInfo) -> Any:
     """Parser and formatter of a field that is a function, for tyro."""
+    if info.type == corrections.SamplerCorrection:
+        return _SAMPLER_CORRECTION
     if get_origin(info.type) is not Callable and info.type is not Callable:
         return None
     functions = next((f for kind, f in FUNCTIONS.items() if kind == info.type), ALL)
@@ -293,6 +307,23 @@ def _named_function(info: tyro.constructors.PrimitiveTypeInfo) -> Any:
         is_instance=callable,
         str_from_instance=lambda value: [format_function(value)],
     )
+
+
+def _parse_correction(text: str) -> corrections.SamplerCorrection:
+    """A number, a function or None."""
+    try:
+        return None if text == "None" else float(text)
+    except ValueError:
+        return parse_function(text, FUNCTIONS[corrections.SamplerCorrection])
+
+
+_SAMPLER_CORRECTION = tyro.constructors.PrimitiveConstructorSpec(
+    nargs=1,
+    metavar="FLOAT|FUNCTION|None",
+    instance_from_str=lambda words: _parse_correction(words[0]),
+    is_instance=lambda value: value is None or isinstance(value, float | int) or callable(value),
+    str_from_instance=lambda value: [format_function(value)],
+)
 
 
 def module_name(learner: type) -> str:

@@ -91,11 +91,11 @@ def run_evaluation(
         check_settings(folder, settings)
         if message := grader_change(folder, VERSION):
             print_line(message, sys.stderr)
-        batches = [read_batches(_file_of(e, folder), e.batch_sizes()) for e in evaluators]
+        batches = [read_batches(_file_of(e, folder), e.batch_sizes) for e in evaluators]
         done = [len(rows) for rows, _ in batches]
         with ExitStack() as samplers:  # closed before official scores are computed
             load_sampler = cache(lambda: samplers.enter_context(make_sampler()))
-            if done != [each.num_responses for each in evaluators]:
+            if done != [sum(each.batch_sizes) for each in evaluators]:
                 for each in evaluators:
                     check_model(arguments, each)
                 load_sampler()  # a model that cannot be loaded fails before anything is written
@@ -189,7 +189,7 @@ def _sample(
     interrupt: Interrupt,
 ) -> float | None:
     """Adds the missing batches, each durably and whole; responses a second, None without any."""
-    (rows, num_batches), total = batches, evaluator.num_responses
+    (rows, num_batches), total = batches, sum(evaluator.batch_sizes)
     if (start_count := len(rows)) == total:
         return None
     start_time = time.monotonic()

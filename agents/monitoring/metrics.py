@@ -28,6 +28,7 @@ class Statistics:
     def __init__(self) -> None:
         self.sums = torch.zeros(4, dtype=torch.float64)
         self.extremes = torch.full((2,), -math.inf, dtype=torch.float64)
+        self.rejected = torch.zeros(3, dtype=torch.float64)
 
     @torch.no_grad()
     def add(self, log_prob: PerToken, entropy: PerToken, clipped: Mask, batch: Batch) -> None:
@@ -43,16 +44,32 @@ class Statistics:
         self.sums += torch.stack([part.sum() for part in parts])
         self.extremes = torch.maximum(self.extremes, torch.stack([u.max(), (-u).max()]))
 
+    def add_rejected(self, rejected: Mask, mask: Mask) -> None:
+        """Counts what a correction for the sampler rejects in a microbatch."""
+        responses = mask.any(-1)
+        whole = responses & ~(mask & ~rejected).any(-1)
+        self.rejected += torch.stack([rejected.sum(), whole.sum(), responses.sum()]).cpu()
+
     def metrics(self, engine: TrainEngine) -> dict[str, float]:
         """Means over the tokens of all ranks, and the most extreme ratios."""
         tokens, drift, entropy, clipped = engine.all_gather(self.sums[None]).sum(0).tolist()
         highest, lowest = engine.all_gather(self.extremes[None]).amax(0).tolist()
-        return {
+        return self._rejected_metrics(engine, tokens) | {
             "policy/ratio_max": math.exp(min(highest, 700.0)),
             "policy/ratio_min": math.exp(min(-lowest, 700.0)),
             "policy/clip_fraction": clipped / max(1.0, tokens),
             "policy/kl_old": drift / max(1.0, tokens),
             "policy/entropy": entropy / max(1.0, tokens),
+        }
+
+    def _rejected_metrics(self, engine: TrainEngine, tokens: float) -> dict[str, float]:
+        """Shares of tokens and of whole responses; none without such a correction."""
+        rejected, whole, responses = engine.all_gather(self.rejected[None]).sum(0).tolist()
+        if not responses:
+            return {}
+        return {
+            "sampler/rejected_tokens": rejected / max(1.0, tokens),
+            "sampler/rejected_responses": whole / responses,
         }
 
 

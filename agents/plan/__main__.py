@@ -19,6 +19,7 @@ from typing import Annotated
 import torch
 from annotated_types import Gt, Interval, Le
 
+from agents.algorithms import module_of
 from agents.cli.checks import check_run
 from agents.cli.exit import errors_in_one_line
 from agents.cli.flags import parse_run
@@ -58,8 +59,8 @@ def find_learner(name: str) -> type[Learner]:
     Raises:
         UsageError: There is none.
     """
-    path = f"agents.{name}"
-    exists = name.isidentifier() and find_spec(path) is not None
+    path = module_of(name) if name.isidentifier() else ""
+    exists = path and find_spec(path) is not None
     for value in vars(importlib.import_module(path)).values() if exists else ():
         is_own = inspect.isclass(value) and value.__module__ == path
         if is_own and issubclass(value, Learner) and not inspect.isabstract(value):

@@ -44,6 +44,8 @@ from reasonenv.errors import DataError, ReasonEnvError
 from reasonenv.grading import VERSION
 from reasonenv.registration import find
 
+CAP = 2.0
+"""Of the importance weights where `top_p` or `top_k` cut the sampler off."""
 PADDED = (
     "the responses of this model are padded, not packed, because some layers are not attention: "
     "in a batch, a short response costs as much as the longest"
@@ -64,6 +66,7 @@ def prepare(run: Run, learner: Learner) -> RunState:
     """
     run = check_run(run)
     folder = run.folder(type(learner).__name__)
+    learner, line = with_correction(run, learner)
     check_learner(run, learner)
     settings = json_value(run_settings(run, learner), str)
     checkpoint = checkpoints.start(folder, settings, run.resume, rank=ranks()[0])
@@ -73,6 +76,7 @@ def prepare(run: Run, learner: Learner) -> RunState:
             f"{checkpoints.step_of(checkpoint)}, or remove it if it is not of this run"
         )
     print_once(summary(run, learner, checkpoint))
+    print_once(line)
     if checkpoint:
         print_once(describe_changes(folder, settings))
     num_threads = last_num_threads(folder) if checkpoint else None
@@ -101,6 +105,21 @@ def prepare(run: Run, learner: Learner) -> RunState:
     return state
 
 
+def with_correction(run: Run, learner: Learner) -> tuple[Learner, str]:
+    """The learner, with a correction where `top_p` or `top_k` cut the sampler off and it has none.
+
+    Returns:
+        The learner; and a line that says so, or "".
+    """
+    is_cut = run.top_p < 1 or run.top_k > 0
+    if learner.sampler_correction is not None or not is_cut or not run.sampler_log_probs:
+        return learner, ""
+    return replace(learner, sampler_correction=CAP), (
+        f"sampler correction: {CAP:g}, since top_p and top_k cut the sampler off; "
+        "--sampler-correction uncorrected for none"
+    )
+
+
 def check_learner(run: Run, learner: Learner) -> None:
     """Checks that settings of a run fit its learner.
 
@@ -109,10 +128,12 @@ def check_learner(run: Run, learner: Learner) -> None:
             advantages of groups of one response would all be zero.
     """
     is_vllm = run.vllm_server is not None or uses_vllm(run.sampler)
-    if learner.sampler_correction is not None and is_vllm and not run.sampler_log_probs:
+    if learner.uses_sampler and is_vllm and not run.sampler_log_probs:
+        correction = learner.sampler_correction
+        name = type(learner).__name__
+        what = name if correction is None else f"--sampler-correction {correction}"
         raise UsageError(
-            f"--sampler-correction {learner.sampler_correction} needs the log-probabilities of the "
-            "sampler: drop it, or --no-sampler-log-probs"
+            f"{what} needs the log-probabilities of the sampler: drop it, or --no-sampler-log-probs"
         )
     # The components of the reward are not known before there is an environment.
     if run.group_size > 1 or "reward_parts" in learner.reads:

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from agents.corrections import rejected
 from agents.engines import TrainEngine
 from agents.engines.reference_policy import ReferencePolicy
 from agents.errors import UsageError
@@ -117,12 +118,12 @@ def update(  # noqa: PLR0913 - a rollout, its engine, and some that few runs hav
 
     Raises:
         UsageError: In one line, when `reference` is missing, or a minibatch would not be whole
-            groups, or `sampler_correction` has no log-probabilities of the sampler, or a learner
+            groups, or the learner lacks log-probabilities of the sampler, or a learner
             reads a value that is not given.
     """
     if learner.uses_reference and reference is None:
         raise UsageError(f"{type(learner).__name__} with a reference constraint needs a reference")
-    if learner.sampler_correction is not None:
+    if learner.uses_sampler:
         is_missing = responses.sampler_log_prob[responses.mask].isnan().any()[None]
         learner.check_sampler(bool(engine.all_gather(is_missing).any()))
     reference = reference if learner.uses_reference else None
@@ -213,7 +214,7 @@ class _Update:
             sampler_log_prob=self.responses.sampler_log_prob.double(),
             extras=extras,
         )
-        return replace(batch, advantage=learner.token_advantage(batch, self._all_reduce))
+        return learner.prepare(batch, self._all_reduce, old_log_prob)
 
     def _advantage(self, parts: Mapping[str, PerResponse]) -> Group:
         """Advantages of this rank's responses, from the rewards of all ranks."""
@@ -267,6 +268,9 @@ class _Update:
         for mask in masks:
             clipped |= mask
         self.statistics.add(log_prob, entropy, clipped, batch)
+        if self.learner.uses_sampler and callable(self.learner.sampler_correction):
+            rejection = rejected(self.learner.sampler_correction, batch, log_prob)
+            self.statistics.add_rejected(rejection, batch.mask)
         if self.trace is not None:
             self.trace.add(part, log_prob, clipped, batch)
         sums = [loss.item(), token_kl(log_prob, batch)]

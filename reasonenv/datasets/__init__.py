@@ -158,7 +158,6 @@ def load(
 
 
 def _is_blank(value: Any) -> bool:
-    """True for an empty answer."""
     if isinstance(value, str):
         return not value.strip()
     return isinstance(value, Sequence) and all(map(_is_blank, value))

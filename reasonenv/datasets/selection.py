@@ -180,7 +180,6 @@ def held_out(fraction: float, inside: bool) -> Callable[[str], bool]:
 
 
 def _without_rows(problems: Sequence[Problem], rows: Mapping[int, InvalidRow]) -> Sequence[Problem]:
-    """The problems without some rows, which are listed."""
     for line in listed([row.line for row in rows.values()]):
         warn_once(f"left out: {line}")
     valid = (index for index in range(len(problems)) if index not in rows)

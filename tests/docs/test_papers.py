@@ -3,14 +3,13 @@
 import ast
 import importlib
 import inspect
-import pkgutil
 import re
 from functools import cache
 from pathlib import Path
 
 import pytest
 
-import agents
+from agents.algorithms import ALGORITHMS, module_of
 from agents.learner import Learner
 
 ROOT = Path(__file__).parents[2]
@@ -19,7 +18,7 @@ TEXT = (ROOT / "docs/papers.md").read_text()
 ROWS = [line for line in TEXT.splitlines() if line.startswith("| ") and "`" in line]
 FUNCTIONS = sorted({name for row in ROWS for name in re.findall(r"`(\w+\.\w+)`", row)})
 PROOFS = sorted({name for row in ROWS for name in re.findall(r"`(\w+::\w+)`", row)})
-MATHEMATICS = ("advantages", "divergences", "losses", "reductions")
+MATHEMATICS = ("advantages", "corrections", "divergences", "losses", "reductions")
 
 
 @cache
@@ -41,19 +40,19 @@ def public(module):
 
 def learners():
     """The module and name of each learner of the package that can be trained."""
-    for found in pkgutil.iter_modules(agents.__path__):
-        module = importlib.import_module(f"agents.{found.name}")
+    for algorithm in ALGORITHMS:
+        module = importlib.import_module(module_of(algorithm))
         for name in public(module):
             value = getattr(module, name)
             is_learner = inspect.isclass(value) and issubclass(value, Learner)
             if is_learner and not inspect.isabstract(value):
-                yield f"{found.name}.{name}"
+                yield f"{algorithm}.{name}"
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_function_of_the_index_exists(name):
     module, function = name.split(".")
-    assert function in public(importlib.import_module(f"agents.{module}"))
+    assert function in public(importlib.import_module(module_of(module)))
 
 
 @pytest.mark.parametrize("name", PROOFS)

@@ -7,7 +7,6 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from agents.cli.flags import parse_run
 from agents.engines.bandit import BanditEngine, respond
 from agents.rollout import Batch
 from agents.testing import check_learner
@@ -83,15 +82,11 @@ def test_the_tokens_of_a_wrong_line_pay_for_it(recipes):
     assert advantage.tolist() == [[0, 0, -0.5, -0.5, -0.5, 0], [-0.5] * 3 + [0] + [-1] * 2]
 
 
-def test_equal_sums_of_different_components_are_told_apart(recipes):
-    parts = {"accuracy": tensor([[0, 1], [0, 1]]), "format": tensor([[0, 1], [1, 1]])}
-    learner = recipes.GDPO(weights=(1.0, 1.0))
-    advantage = learner.advantage_from_parts(parts["accuracy"] + parts["format"], parts)
-    # Eqs. 4 to 6 by hand: ±√2 and ±√½, over their standard deviation √(5/3).
-    expected = tensor([[-2, 2], [-1, 1]]) * (1 / 2) ** 0.5 / (5 / 3) ** 0.5
+def test_a_component_counts_beside_the_standardized_accuracy(recipes):
+    parts = {"accuracy": tensor([[0, 1], [1, 1]]), "overlong_penalty": tensor([[0, -1], [-1, 0]])}
+    advantage = recipes.AccuracyFirst(share=0.5).advantage_from_parts(parts["accuracy"], parts)
+    expected = tensor([[-1, 1], [0, 0]]) * 0.5**0.5 + tensor([[1, -1], [-1, 1]]) / 4
     torch.testing.assert_close(advantage, expected)
-    _, parsed = parse_run(recipes.GDPO, ["--parts", "letters", "accuracy", "--weights", "2", "1"])
-    assert (parsed.parts, parsed.weights) == (("letters", "accuracy"), (2.0, 1.0))
 
 
 def test_each_token_pays_the_divergence_from_itself_on(recipes):

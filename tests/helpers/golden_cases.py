@@ -8,8 +8,9 @@ import torch
 from torch.nn.utils.rnn import pad_sequence
 
 from agents import divergences, references
-from agents.advantages import centered, clip_filter, raw, standardized
-from agents.cispo import CISPO
+from agents.advantages import centered, clip_filter, pass_at_k, raw, standardized
+from agents.algorithms import ALGORITHMS
+from agents.corrections import masked_weight, off_policy_mask, product
 from agents.cpgd import CPGD
 from agents.dapo import DAPO
 from agents.divergences import unnormalized_reverse_kl
@@ -17,6 +18,7 @@ from agents.dr_grpo import DrGRPO
 from agents.gpg import GPG
 from agents.grpo import GRPO
 from agents.losses import per_response, reinforce, truncated
+from agents.plan.__main__ import find_learner
 from agents.reductions import constant_length, sequence_mean, token_mean
 from agents.reinforce import Reinforce
 from agents.reinforce_plus_plus import ReinforcePlusPlus, ReinforcePlusPlusBaseline
@@ -88,7 +90,13 @@ for short, divergence in DIVERGENCES.items():
         f"rpg_{short}_fixed_reference": replace(bare, reference=references.fixed),
         f"rpg_{short}_sequence_ratio": replace(bare, level=per_response, reduction=sequence_mean),
     }
-EVERY = LEARNERS | {"cispo": CISPO(), "standardized_rloo": RLOO(advantage_function=standardized)}
+DEFAULTS = {name: find_learner(name)() for name in ALGORITHMS}
+EVERY = LEARNERS | {
+    "standardized_rloo": RLOO(advantage_function=standardized),
+    "pass_at_2": GRPO(beta=None, advantage_function=pass_at_k(2)),
+    "corrected": GRPO(sampler_correction=product(masked_weight(), off_policy_mask(0.1))),
+    **{name: x for name, x in DEFAULTS.items() if {*x.reads} <= {"reward_parts"}},
+}
 """What every invariance is shown of."""
 
 
@@ -106,7 +114,9 @@ def case(name="strong"):
 
 def loss_and_gradient(learner, log_prob, *arguments):
     log_prob = log_prob.detach().requires_grad_()
-    loss = learner.compute_loss(log_prob, *arguments)
+    parts = {"accuracy": arguments[1], "format": arguments[1] / 2}
+    further = {"reward_parts": parts} if "reward_parts" in learner.reads else {}
+    loss = learner.compute_loss(log_prob, *arguments, **further)
     return loss.detach(), torch.autograd.grad(loss, log_prob)[0]
 
 

@@ -181,3 +181,10 @@ def test_the_doctor_reports_every_check_and_an_exit_status(tmp_path, capsys):
     assert {"shared memory", "output", "cache"} <= names
     assert status == any(result["level"] == "problem" for result in results)
     assert all(result["fix"] for result in results if result["level"] == "problem")
+
+
+def test_a_misspelt_flag_gets_a_suggestion(capsys):
+    with pytest.raises(SystemExit) as ended:
+        doctor.main(["--hepl"])
+    assert ended.value.code == 2
+    assert "there is no flag --hepl: did you mean --help?" in capsys.readouterr().err

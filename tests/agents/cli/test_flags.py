@@ -8,8 +8,8 @@ from helpers.tiny_runs import CPGD, SMALL, flags
 from pyarrow import parquet
 
 from agents import run
-from agents.__main__ import ALGORITHMS
 from agents.advantages import clip_filter, standardized
+from agents.algorithms import ALGORITHMS
 from agents.cli.flags import format_function, parse_function, parse_run
 from agents.cli.settings import COMMON, Run
 from agents.dapo import DAPO

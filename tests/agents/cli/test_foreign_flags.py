@@ -3,7 +3,7 @@ import re
 import pytest
 from helpers.tiny_runs import CPGD
 
-from agents.__main__ import ALGORITHMS
+from agents.algorithms import ALGORITHMS
 from agents.cli.flags import parse_run
 from agents.cli.foreign_flags import TRL, VERL, advice
 from agents.cli.settings import Run

@@ -20,7 +20,7 @@ from reasonenv.datasets.selection import held_out
 from reasonenv.errors import DataError
 from reasonenv.problem import Problem
 from reasonenv.registration import find, registry
-from reasonenv.scoring.intervals import over_clusters
+from reasonenv.scoring.statistics import over_clusters
 
 FAULTY = f"{faulty.__name__}:Faulty-v0"
 INVALID_TOO = {"without": "invalid"}
@@ -66,7 +66,7 @@ def test_no_more_problems_are_evaluated_than_the_split_has(sampler, num_problems
 
 def test_a_generated_split_is_evaluated_on_its_first_500_problems():
     with closing(Evaluator(EvaluationTask(env="Figures-v2"))) as evaluator:
-        assert (evaluator.split, evaluator.num_responses) == ("test", 500)
+        assert (evaluator.split, sum(evaluator.batch_sizes)) == ("test", 500)
 
 
 def test_the_split_of_an_environment_is_its_first_that_is_not_for_training(monkeypatch):
@@ -119,7 +119,7 @@ def test_every_problem_has_its_samples_whatever_the_batches(sampler, num_samples
 def test_an_evaluation_that_starts_at_a_later_batch_gives_the_same_responses(sampler):
     task = replace(SHORT, num_samples=4, batch_size=8)
     with closing(Evaluator(task)) as evaluator:
-        assert evaluator.batch_sizes() == [8, 8, 4]
+        assert evaluator.batch_sizes == [8, 8, 4]
         whole = list(evaluator.rows(sampler))
     with closing(Evaluator(task)) as evaluator:
         assert list(evaluator.rows(sampler, 1)) == whole[1:]

@@ -9,10 +9,11 @@ from helpers.oracle import ShortResponses, cpgd_objective, expected_reward, kl
 from agents.advantages import raw
 from agents.cpgd import CPGD
 from agents.losses import differentiable, per_response, per_token, reinforce
-from agents.reductions import constant_length
+from agents.reductions import sequence_mean
 from agents.rollout import Batch
 
 GOLDEN_SEQUENCES = GOLDEN["sequences"]["two_tokens"]
+OF_RESPONSES = {"level": per_response, "reduction": sequence_mean}
 RESPONSES = ShortResponses.of(vocabulary=3)
 every_divergence = pytest.mark.parametrize("divergence", DIVERGENCES)
 every_estimator = pytest.mark.parametrize("estimator", [differentiable, reinforce])
@@ -52,7 +53,7 @@ def golden_gradient(learner, value):
 @every_estimator
 @every_divergence
 def test_with_the_ratio_of_the_response_the_gradient_is_exact_off_policy(divergence, estimator):
-    learner = bare(divergence, estimator, beta=GOLDEN_SEQUENCES["beta"], level=per_response)
+    learner = bare(divergence, estimator, beta=GOLDEN_SEQUENCES["beta"], **OF_RESPONSES)
     actual = golden_gradient(learner, first_token)
     torch.testing.assert_close(actual, tensor(GOLDEN_SEQUENCES["objective_gradient"][divergence]))
     golden = GOLDEN_SEQUENCES["surrogate_gradient_sequence_ratio"][divergence]
@@ -105,9 +106,7 @@ def test_equation_1_of_cpgd_is_its_loss_at_the_level_of_responses(alpha, seed):
     logits, log_prob, old = policies(seed)
     reward = normal(len(old), seed=seed + 5)
     reward = reward - expected_reward(old.sum(-1), reward)
-    learner = CPGD(
-        drift_coefficient=alpha, drift_cap=None, level=per_response, advantage_function=raw
-    )
+    learner = CPGD(drift_coefficient=alpha, drift_cap=None, advantage_function=raw, **OF_RESPONSES)
     loss = expectation(learner, log_prob, old, reward, RESPONSES.mask, first_token)
     ratio = (log_prob - old).sum(-1).exp()
     assert ((ratio > 1.2) & (reward > 0)).any()
@@ -126,7 +125,7 @@ def test_a_response_is_the_sum_of_its_tokens_and_padding_has_no_part_in_it():
 def test_in_a_later_epoch_the_importance_of_a_response_is_its_own():
     old = tensor([[-1.0, -1.0]])
     epoch = old + tensor([[1.1, 1.05]]).log()
-    learner = CPGD(level=per_response, drift_coefficient=None, reduction=constant_length(1))
+    learner = CPGD(drift_coefficient=None, **OF_RESPONSES)
     log_prob = old.clone().requires_grad_()
     batch = Batch(torch.ones(1, 2).bool(), tensor([[2.0, 2.0]]), old, epoch)
     loss = learner.loss(log_prob, batch)[0, 0]

@@ -1,18 +1,15 @@
 """`check_learner` reports the fault of each faulty learner, and none of the package's own."""
 
-import importlib
-import inspect
 import math
-import pkgutil
 import sys
 from dataclasses import dataclass, field, fields
 
 import pytest
 import torch
 
-import agents
 from agents import references
 from agents.advantages import Advantage, batch_centered, centered, clip_filter, raw
+from agents.algorithms import ALGORITHMS
 from agents.cpgd import CPGD
 from agents.dapo import DAPO
 from agents.divergences import (
@@ -25,6 +22,7 @@ from agents.gpg import GPG
 from agents.grpo import GRPO
 from agents.learner import Learner
 from agents.losses import differentiable, per_response, reinforce, truncated
+from agents.plan.__main__ import find_learner
 from agents.reductions import constant_length, sequence_mean, token_mean
 from agents.rloo import RLOO
 from agents.rollout import Batch, Group, PerToken
@@ -239,18 +237,6 @@ def test_there_is_a_faulty_learner_for_every_property():
     assert {message for _, message in QUICK_FAULTS + LONG_FAULTS} == set(PROPERTIES)
 
 
-def package_learners():
-    """Every learner of the package."""
-    modules = (importlib.import_module(f"agents.{module.name}") for module in agents_modules())
-    values = (value for module in modules for value in vars(module).values())
-    classes = {value for value in values if inspect.isclass(value) and issubclass(value, Learner)}
-    return sorted((c for c in classes if not inspect.isabstract(c)), key=lambda c: c.__name__)
-
-
-def agents_modules():
-    return [m for m in pkgutil.iter_modules(agents.__path__) if not m.ispkg]
-
-
 def learner_id(learner):
     values = (
         f"{f.name}={getattr(getattr(learner, f.name), '__name__', getattr(learner, f.name))}"
@@ -261,7 +247,7 @@ def learner_id(learner):
 
 
 UNCLIPPED = {"clip_low": None, "clip_high": None}
-LEARNERS = [learner() for learner in package_learners()]
+LEARNERS = [find_learner(name)() for name in ALGORITHMS]
 VARIANTS = [
     CPGD(**UNCLIPPED, drift_coefficient=None, advantage_function=raw),
     CPGD(clip_schedule=0.3, drift_coefficient=0.5, drift_cap=0.5, sampler_correction=2.0),
@@ -270,7 +256,7 @@ VARIANTS = [
     GRPO(beta=None, dual_clip=3.0, drift_coefficient=0.5, **UNCLIPPED),
     GRPO(beta=0.5, divergence=unnormalized_reverse_kl, reduction=token_mean),
     DAPO(dual_clip=10.0, reduction=constant_length(16)),
-    RLOO(level=per_response, **UNCLIPPED),
+    RLOO(level=per_response, reduction=sequence_mean, **UNCLIPPED),
     GPG(divide_by_std=True, sampler_correction=0.5),
     *(
         # An estimator knows nothing of the divergence: each of both, and not all pairs.

@@ -8,7 +8,7 @@ from helpers import tiny_engines
 from helpers.pretended_device import DEVICE, PretendedDevice, to_device, varlen_kernel
 
 from agents import sft
-from agents.__main__ import ALGORITHMS
+from agents.algorithms import ALGORITHMS
 from agents.cpgd import CPGD
 from agents.engines import sampling
 from agents.engines.model import Policy

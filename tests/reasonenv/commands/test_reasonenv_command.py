@@ -23,30 +23,21 @@ def test_the_version_is_that_of_the_installed_distribution(capsys):
         _ = reasonenv.__author__
 
 
-def test_help_lists_every_command(capsys):
-    status, text = output(capsys, "--help")
+@pytest.mark.parametrize("words", [["--help"], []])
+def test_help_lists_every_command(words, capsys):
+    status, text = output(capsys, *words)
     assert status == 0
     assert all(f"    {name} " in text.out for name in COMMANDS)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_command_shows_its_own_help(name, capsys):
+def test_a_command_shows_its_own_help_and_the_version(name, capsys):
     status, text = output(capsys, name, "--help")
     assert status == 0
     module = "envs.__main__" if name == "envs" else name
     assert importlib.import_module(f"reasonenv.{module}").__doc__.splitlines()[0] in text.out
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_has_the_version(name, capsys):
     status, text = output(capsys, name, "--version")
     assert (status, text.out) == (0, f"reasonenv {reasonenv.__version__}\n")
-
-
-def test_without_arguments_the_commands_are_listed(capsys):
-    status, text = output(capsys)
-    assert status == 0
-    assert all(f"    {name} " in text.out for name in COMMANDS)
 
 
 def test_an_unknown_command_is_an_error_of_use(capsys):

@@ -1,0 +1,54 @@
+"""SAPO, a learner and a command: python -m agents sapo --help."""
+
+from dataclasses import dataclass
+
+import torch
+
+from agents.advantages import Advantage, standardized
+from agents.learner import Learner
+from agents.reductions import Reduction, sequence_mean
+from agents.rollout import Batch, Group, PerToken
+
+
+@dataclass(frozen=True, kw_only=True)
+class SAPO(Learner):
+    """Soft adaptive policy optimization: a smooth gate in place of a clip.
+
+    With w = π / π_old a token's loss is
+
+        -4 / τ σ(τ (w - 1)) A
+
+    so that the slope in ln π is -A w 4 σ (1 - σ): exactly -A on policy, for every τ, and less and
+    less the further the ratio has moved either way, where PPO's is 0 on one side and not bounded on
+    the other. τ is larger where A < 0, whose gradient raises the logits of all other tokens.
+    A = (R - mean) / std of the group.
+
+    Source: Gao et al., Soft Adaptive Policy Optimization (arXiv:2511.20347).
+    """
+
+    advantage_function: Advantage = standardized
+    """A: standardized, or another function of the group's rewards."""
+    reduction: Reduction = sequence_mean
+    """From the losses of tokens to a scalar."""
+    tau_positive: float = 1.0
+    """τ > 0 where A > 0."""
+    tau_negative: float = 1.05
+    """τ > 0 elsewhere."""
+
+    def advantage(self, reward: Group) -> Group:
+        """A, by default (R - mean) / std of the group."""
+        return self.advantage_function(reward)
+
+    def loss(self, log_prob: PerToken, batch: Batch) -> PerToken:
+        """The loss above."""
+        advantage = batch.advantage
+        taus = (advantage.new_tensor(tau) for tau in (self.tau_positive, self.tau_negative))
+        tau = torch.where(advantage > 0, *taus)
+        ratio = (log_prob - batch.old_log_prob).exp()
+        return -4 / tau * torch.sigmoid(tau * (ratio - 1)) * advantage
+
+
+if __name__ == "__main__":
+    from agents.run import main
+
+    main(SAPO)
