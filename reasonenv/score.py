@@ -37,11 +37,9 @@ from reasonenv.console import (
 )
 from reasonenv.files import atomic_write
 from reasonenv.scoring import judges
-from reasonenv.scoring.final_answers import GradedResponses
-from reasonenv.scoring.response_files import SkipLog, read_responses
-from reasonenv.scoring.result_tables import score_tables
-from reasonenv.scoring.scoreboard import comparison, grade_responses, summarize, to_stderr
-from reasonenv.scoring.tables import FORMATS, table_lines
+from reasonenv.scoring.responses import GradedResponses, SkipLog, read_responses
+from reasonenv.scoring.scoreboard import comparison, grade_responses, summarize
+from reasonenv.scoring.tables import FORMATS, score_tables, table_lines
 
 
 @standard_streams()
@@ -100,7 +98,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _graded(options: argparse.Namespace, path: str) -> GradedResponses:
-    skipped = SkipLog(to_stderr)
+    skipped = SkipLog()
     judge = None if options.judge is None else judges.load_judge(options.judge)
     rows = read_responses(Path(path), skipped)
     return grade_responses(

@@ -4,9 +4,11 @@ import argparse
 import ast
 import difflib
 import inspect
+import json
 import re
 import sys
 from collections.abc import Callable, Container, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields, is_dataclass, make_dataclass, replace
 from pathlib import Path
 from types import ModuleType
@@ -19,7 +21,8 @@ from agents import advantages, corrections, divergences, losses, reductions, ref
 from agents.cli import config_file, foreign_flags
 from agents.cli.defaults import defaults
 from agents.cli.exit import errors_in_one_line
-from agents.cli.settings import COMMON, Run
+from agents.cli.run_model import checkpoint_of
+from agents.cli.settings import COMMON, Run, environment_options
 from agents.cli.types import json_fields
 from agents.errors import UsageError
 from agents.learner import Learner
@@ -86,8 +89,8 @@ def parse(
     """An instance of a dataclass from the command line.
 
     A field that is a dataclass adds its own fields. The program ends after `--help` and
-    `--version`, with status 2 on a flag that does not exist or takes another type, and with 1 on a
-    value out of range or a flag of TRL or verl, in a line with ours.
+    `--version`, with status 2 on a flag that does not exist or takes another type, in a line with
+    ours on one of TRL or verl, and with 1 on a value out of range.
 
     Args:
         command: The dataclass.
@@ -99,8 +102,11 @@ def parse(
     if "--version" in words:
         print(f"reasonenv {agents.__version__}")
         sys.exit(0)
-    with errors_in_one_line():
+    try:
         _check_words(words, _setting_names(command))
+    except UsageError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)
     words = ["--help" if word == "--help-all" else word for word in words]
     registry = tyro.constructors.ConstructorRegistry()
     registry.primitive_rule(_named_function)
@@ -150,6 +156,8 @@ def parse_run(
         settings = config_file.read_config(first.pop("config")) if "config" in first else {}
         settings = _resumed_settings(learner, settings | first) | settings
         given = settings | first
+        if isinstance(given.get("model"), str):
+            given["model"] = checkpoint_of(given["model"])
         values = {"run": default_run(learner, given), "learner": learner(), "file": ConfigFile()}
         values |= {kind.__name__.lower(): kind() for kind in others}
         known = vars(values["run"]) | vars(values["learner"])
@@ -162,12 +170,15 @@ def parse_run(
     about = (inspect.getdoc(learner) or "").split("\n\n")[0]
     command.__doc__ = f"{about}\n\n--help shows the flags of most runs, --help-all every flag."
     parsed: Any = parse(command, module_name(learner), words, command(**values))
-    return tuple(getattr(parsed, name) for name in values if name != "file")
+    run = replace(parsed.run, model=given.get("model", parsed.run.model))
+    return run, *(getattr(parsed, name) for name in values if name not in ("run", "file"))
 
 
 def default_run(learner: type[Learner], given: Mapping[str, Any]) -> Run:
     """Default settings of a run, from the environment, model and sizes among those given."""
-    run = defaults(given.get("env"), given.get("model"))
+    options = given.get("env_options")
+    options = environment_options(options if isinstance(options, dict) else {}, given.get("data"))
+    run = defaults(given.get("env"), given.get("model"), options)
     run = _fitting(run, {name: given[name] for name in SIZES if name in given})
     return replace(run, **learner.run_defaults(run.max_response_length))
 
@@ -201,6 +212,8 @@ def _leading_flags(arguments: Sequence[str]) -> dict[str, Any]:
     add = parser.add_argument
     add("--env")
     add("--model")
+    add("--data")
+    add("--env-options", "--env_options", type=_object)
     for name in SIZES:
         add(f"--{name.replace('_', '-')}", f"--{name}", type=_size)
     add("--config", type=Path)
@@ -214,6 +227,12 @@ def _leading_flags(arguments: Sequence[str]) -> dict[str, Any]:
 def _size(text: str) -> int | str:
     """An integer, or a text that is none as it is."""
     return int(text) if text.isdecimal() and len(text) < 10 else text
+
+
+def _object(text: str) -> Any:
+    """The value of a JSON text; one that is none is refused later."""
+    with suppress(ValueError, RecursionError):
+        return json.loads(text)
 
 
 def _resumed_settings(learner: type[Learner], given: Mapping[str, Any]) -> dict[str, Any]:

@@ -56,7 +56,7 @@ def plan_lines(plan: MemoryPlan) -> Iterator[str]:
         f"KV cache a token, {plan.responses_at_a_time} responses at a time{share}",
         "",
     )
-    peak = plan.peak
+    peak = max(plan.totals, key=plan.totals.__getitem__)
     total = f"{plan.verdict}: {plan.totals[peak]:.1f} of {plan.memory:.1f} GiB, in {PHASES[peak]}"
     if plan.verdict == "fits":
         yield total

@@ -14,7 +14,7 @@ from reasonenv.console import check_output_path, print_line, track
 from reasonenv.errors import UsageError
 from reasonenv.files import atomic_write
 from reasonenv.grading import VERSION
-from reasonenv.scoring.intervals import wilson
+from reasonenv.scoring.statistics import wilson
 from reasonenv.workers import Grader, Judgement, WorkerPool
 
 _OWN = f"reasonenv.grading, version {VERSION}"

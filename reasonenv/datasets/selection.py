@@ -77,6 +77,15 @@ def without_images(problems: Sequence[Problem], index: int) -> Problem:
     return problems[index] if method is None else method(index)
 
 
+def has_images(problems: Sequence[Problem]) -> bool:
+    """True if one of the first problems, of those that can be read, has an image."""
+    for index in range(min(len(problems), 16)):
+        with suppress(DataError):
+            if problems[index].images:
+                return True
+    return False
+
+
 def invalid_rows_of(problems: Sequence[Problem]) -> dict[int, InvalidRow]:
     """Rows of data that make no problem, by number; images are not read."""
     return getattr(problems, "invalid_rows", dict)()
@@ -171,7 +180,6 @@ def held_out(fraction: float, inside: bool) -> Callable[[str], bool]:
 
 
 def _without_rows(problems: Sequence[Problem], rows: Mapping[int, InvalidRow]) -> Sequence[Problem]:
-    """The problems without some rows, which are listed."""
     for line in listed([row.line for row in rows.values()]):
         warn_once(f"left out: {line}")
     valid = (index for index in range(len(problems)) if index not in rows)

@@ -13,8 +13,7 @@ from typing import Any
 
 from reasonenv.errors import UsageError
 from reasonenv.grading import Grade
-from reasonenv.scoring.final_answers import LabeledResponse, Row
-from reasonenv.scoring.response_files import SkipLog
+from reasonenv.scoring.responses import LabeledResponse, Row, SkipLog
 
 Judge = Callable[[Row, str], bool | str | None]
 

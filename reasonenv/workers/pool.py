@@ -108,7 +108,9 @@ class WorkerPool:
         self._control: Connection | None = None
 
     def submit(
-        self, *request: str | Sequence[str], finish: Callable[[Judgement], Any] | None = None
+        self,
+        *request: str | Sequence[str | float],
+        finish: Callable[[Judgement], Any] | None = None,
     ) -> Future[Any]:
         """Starts comparing a pair.
 

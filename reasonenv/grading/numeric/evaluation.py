@@ -119,13 +119,12 @@ class ExpressionEvaluator:
         precision: Precision of all numbers.
         point: Index of the values of the symbols: see `symbol_value`.
         natural: Base of \log without one: e if True, else 10.
-        real: True if an expression has no value where a part of it is not real.
     """
 
-    __slots__ = ("natural", "point", "precision", "real")
+    __slots__ = ("natural", "point", "precision")
 
-    def __init__(self, precision: Precision, point: int, natural: bool, real: bool) -> None:
-        self.precision, self.point, self.natural, self.real = precision, point, natural, real
+    def __init__(self, precision: Precision, point: int, natural: bool) -> None:
+        self.precision, self.point, self.natural = precision, point, natural
 
     def value(self, node: Node, in_radians: bool = False) -> Any:
         """The value of an expression.
@@ -144,8 +143,6 @@ class ExpressionEvaluator:
         value = _RULES[node.op](self, node.args, in_radians)
         if not self.precision.library.isfinite(value):
             raise TooLarge
-        if self.real and not is_real(value):
-            raise Undefined
         return value
 
     def _number(self, args: Sequence[Any], _: bool) -> Any:
@@ -321,21 +318,13 @@ def _determinant(rows: list[list[Any]]) -> Any:
     return sum((-1) ** k * rows[0][k] * _determinant(minor) for k, minor in enumerate(minors))
 
 
-_NUM_USUAL = 8
-_SIZES = ((-1, 1), (1, 4), (-0.1, 0.1), (3, 12), (-5, -1), (10, 130), (-60, -5), (100, 1000))
-
-
 @lru_cache(maxsize=4096)
 def symbol_value(name: str, point: int) -> Fraction:
     """Value of a symbol at a point: pseudo-random, fixed by its name.
 
-    All values are positive at point 0 and negative at point 1; at others the sign is random, and
-    from point 8 on the values are of one size at each, from less than 0.1 to almost 1000.
+    All values are positive at point 0 and negative at point 1; at others the sign is random.
     """
     digest = blake2b(f"{name}@{point}".encode(errors="replace"), digest_size=4).digest()
     value = Fraction(3, 10) + Fraction(int.from_bytes(digest[:3], "big"), 9_000_000)
-    if point >= _NUM_USUAL:
-        low, high = map(Fraction, _SIZES[point % len(_SIZES)])
-        return low + (high - low) * (value - Fraction(3, 10)) / 2
     is_negative = point == 1 or (point > 1 and digest[3] % 2 == 1)
     return -value if is_negative else value

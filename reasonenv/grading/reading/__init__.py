@@ -29,7 +29,6 @@ from reasonenv.grading.parsing.notation import canonical
 from reasonenv.grading.reading import letters, literals, words
 from reasonenv.grading.reading.formulas import formula_verdict, spelled
 from reasonenv.grading.reading.lines import (
-    computed_value,
     last_line,
     marked_claim,
     numbered_parts,
@@ -110,7 +109,7 @@ def _unboxed(text: str, is_tagged: bool, prose: bool) -> Span | None:
     if is_tagged and (parts := numbered_parts(text)):
         return _span(parts, "tag")
     line = last_line(text)
-    return _span(computed_value(line) or line, "line")
+    return _span(line, "line")
 
 
 def _span(text: str | None, source: str) -> Span | None:
@@ -149,7 +148,7 @@ def separated(reference: str) -> str:
 _ADJACENT = re.compile(r"\}(?=\s*\\(?:boxed|fbox))")
 
 
-KINDS = ("letters", "name", "date", "clock", "range", "list", "words", "none", "formula")
+KINDS = ("letters", "name", "clock", "range", "list", "words", "none", "formula")
 """Kinds of references, in the order in which they are tried."""
 
 
@@ -174,7 +173,6 @@ _NO_VALUES = frozenset(
 _TESTS: dict[str, Callable[[str], object]] = {
     "none": lambda text: words.meaning(text) in _NO_VALUES,
     "words": lambda text: words.is_text(text) and spelled(text) == text,
-    "date": literals.date,
     "clock": literals.schedule,
     "range": literals.ranges,
 }
@@ -194,6 +192,8 @@ def verdict(
     Raises:
         TooLarge: A number has too many digits to be worth computing.
     """
+    if len(answer) > max(MAX_LENGTH, 2 * len(reference)):
+        return None
     spend_on_text(answer)
     spend_on_text(reference)
     kind = kind or kind_of(reference, tuple(options))
@@ -237,17 +237,14 @@ def _value_verdict(answer: str, reference: str, kind: str) -> bool | None:
 
 
 def _literal_verdict(answer: str, reference: str) -> bool | None:
-    for verdicts in (literals.date_verdict, literals.clock_verdict, _range_verdict):
-        if (decided := verdicts(answer, reference)) is not None:
-            return decided
-    decided = None if len(answer) > MAX_LENGTH else formula_verdict(answer, reference)
+    decided = literals.clock_verdict(answer, reference)
+    if decided is None:
+        decided = literals.range_verdict(answer, reference, verdict)
+    if decided is None and len(answer) <= MAX_LENGTH:
+        decided = formula_verdict(answer, reference)
     if decided is None and (words.is_text(reference) or words.is_text(answer)):
         return words.words_verdict(answer, reference)
     return decided
-
-
-def _range_verdict(answer: str, reference: str) -> bool | None:
-    return literals.range_verdict(answer, reference, verdict)
 
 
 _SPACES = re.compile(r"\s+")

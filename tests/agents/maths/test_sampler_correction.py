@@ -137,11 +137,6 @@ def test_at_temperature_zero_a_single_token_is_drawn():
     assert behaviour.exp().tolist() == [[0.0, 1.0, 0.0, 0.0]]
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return tiny_engines.write(tmp_path_factory.mktemp("tiny"))
-
-
 def parts(folder, **cut):
     """A trainer, a sampler of the same weights that is cut off, and what it drew."""
     engine = tiny_engines.build("torch", folder, temperature=0.8)

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 from helpers import letters
-from helpers.tiny_runs import SMALL, flags, numbers, same
+from helpers.tiny_runs import SMALL, flags, noting, numbers, same
 
 from agents import run
 from agents.engines.bandit import BanditEngine, ThreadRanks, respond
@@ -47,7 +47,6 @@ class Everything(GRPO):
         return [len(problems) - 1, *(int(1e6 * row["reward/mean"]) % 10 for row in history)]
 
 
-@dataclass(frozen=True, kw_only=True)
 class Greedy(GRPO):
     """Reads an entropy that it does not name."""
 
@@ -55,7 +54,6 @@ class Greedy(GRPO):
         return super().loss(log_prob, batch) - batch.entropy
 
 
-@dataclass(frozen=True, kw_only=True)
 class Early(GRPO):
     """Reads the entropy of the policy being trained before it is trained."""
 
@@ -209,27 +207,16 @@ def test_a_learner_may_read_everything():
         check_learner(Everything(), 1, reward_parts=("accuracy", "overlong_penalty"))
 
 
-def posed(monkeypatch):
-    """Problems in the order of their responses."""
-    names = []
-
-    def reward(response, problem, grade):
-        names.append(int(problem.id.split("/")[1]))
-        return letters.letters(response, problem, grade)
-
-    monkeypatch.setitem(letters.REWARDS, "letters", (1.0, reward))
-    return names
-
-
 def test_a_resumed_run_poses_the_problems_of_one_that_nothing_stops(
     tiny_folder, tmp_path, monkeypatch
 ):
     settings = SMALL | {"num_steps": 3, "save_every": 2, "overlong_buffer": 4, "model": tiny_folder}
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"
-    names = posed(monkeypatch)
+    names: list[str] = []
+    monkeypatch.setitem(letters.REWARDS, "letters", noting(names))
     run.main(Everything, flags(**settings, output_dir=whole))
     expected, names[:] = list(names), []
-    assert set(expected[:16]) == {9}
+    assert set(expected[:16]) == {"train/9"}
     assert len(set(expected)) > 1
     with monkeypatch.context() as patch:
         patch.setattr(run, "evaluate_and_save", lambda *_: signal.raise_signal(signal.SIGTERM))
