@@ -133,7 +133,7 @@ def over_mean(reward: Group) -> Group:
     unbiased for g terms. Source: MaxRL (arXiv:2602.02710).
     """
     mean = reward.mean(-1, keepdim=True)
-    is_positive = exceeds_rounding(mean, reward.abs().amax(-1, keepdim=True))
+    is_positive = exceeds_rounding(mean, reward.abs().mean(-1, keepdim=True))
     return torch.where(is_positive, centered(reward) / mean.where(is_positive, 1.0), 0)
 
 

@@ -50,6 +50,7 @@ def batch(advantage=1.0):
         (ratio_mask(1.3, 2.0), [[0, 0], [1, 1], [0, 0]]),
         (ratio_mask(0.5, 2.0, "token"), [[0, 0], [1, 1], [0, 1]]),
         (k3_mask(0.1), [[0, 0], [1, 1], [0, 0]]),
+        (k3_mask(0.09), [[0, 0], [0, 0], [0, 0]]),  # ½ ln² 1.5 is less
         (product(ratio_mask(1.0, 2.0), truncated_weight(1e30)), [[0.4, 4], [1.5, 1.5], [0, 0]]),
         (uncorrected, [[1, 1], [1, 1], [1, 1]]),
     ],

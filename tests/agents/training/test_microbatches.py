@@ -2,6 +2,7 @@
 
 import itertools
 import random
+from dataclasses import replace
 
 import pytest
 import torch
@@ -10,6 +11,7 @@ from helpers.golden_cases import EVERY
 from agents.cpgd import CPGD
 from agents.engines.bandit import BanditEngine, ThreadRanks, respond
 from agents.rollout import Prompt, Responses
+from agents.testing.examples import parts_of
 from agents.training.microbatches import Load, balanced_groups, by_count, cut, fitting
 from agents.training.update import Passes, update
 
@@ -161,7 +163,10 @@ def trained(learner, num_ranks, budget, num_minibatches=1, epochs=2):
         metrics = update(
             learner,
             engine,
-            respond(problems.tolist(), tokens[rows], LENGTHS[rows].tolist()),
+            replace(
+                respond(problems.tolist(), tokens[rows], LENGTHS[rows].tolist()),
+                reward_parts=parts_of(REWARD.flatten()[rows], ("accuracy", "format")),
+            ),
             REWARD[problems[::3]],
             Passes(
                 minibatch_size=size,

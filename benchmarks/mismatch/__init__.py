@@ -1,0 +1,1 @@
+"""Bias of gradients where the sampler is not the trainer, by enumeration."""
