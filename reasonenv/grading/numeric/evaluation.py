@@ -119,12 +119,13 @@ class ExpressionEvaluator:
         precision: Precision of all numbers.
         point: Index of the values of the symbols: see `symbol_value`.
         natural: Base of \log without one: e if True, else 10.
+        real: True if an expression has no value where a part of it is not real.
     """
 
-    __slots__ = ("natural", "point", "precision")
+    __slots__ = ("natural", "point", "precision", "real")
 
-    def __init__(self, precision: Precision, point: int, natural: bool) -> None:
-        self.precision, self.point, self.natural = precision, point, natural
+    def __init__(self, precision: Precision, point: int, natural: bool, real: bool = False) -> None:
+        self.precision, self.point, self.natural, self.real = precision, point, natural, real
 
     def value(self, node: Node, in_radians: bool = False) -> Any:
         """The value of an expression.
@@ -143,6 +144,8 @@ class ExpressionEvaluator:
         value = _RULES[node.op](self, node.args, in_radians)
         if not self.precision.library.isfinite(value):
             raise TooLarge
+        if self.real and not is_real(value):
+            raise Undefined
         return value
 
     def _number(self, args: Sequence[Any], _: bool) -> Any:

@@ -29,6 +29,7 @@ from reasonenv.grading.parsing.notation import canonical
 from reasonenv.grading.reading import letters, literals, words
 from reasonenv.grading.reading.formulas import formula_verdict, spelled
 from reasonenv.grading.reading.lines import (
+    emphasized,
     last_line,
     marked_claim,
     numbered_parts,
@@ -90,6 +91,8 @@ def _unboxed(text: str, is_tagged: bool, prose: bool) -> Span | None:
     text = text.strip()
     if prose and (value := stated_value(text)):
         return _span(value, "prose")
+    if value := emphasized(text):
+        return _span(value, "line")
     if is_tagged and "\n" not in text:
         return _span(text, "tag")
     if is_tagged and (parts := numbered_parts(text)):

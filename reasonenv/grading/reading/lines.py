@@ -253,3 +253,17 @@ def _stated(sentence: str, values: list[re.Match[str]]) -> str | None:
     word = _UNIT.match(after)
     is_unit = word is not None and (word[1] in UNITS or word[1].lower() in MAGNITUDES)
     return value[0] + (word[0] if word is not None and is_unit else "")
+
+
+# At the end of a line: bold, or a display formula.
+_EMPHASIZED = re.compile(r"(?:\*\*([^*\n]{1,80})\*\*|\\\[([^\n]{1,200})\\\])[.。]?\Z")
+
+
+def emphasized(text: str) -> str | None:
+    """The only bold text or display formula of the last line, which ends with it."""
+    line = text.rpartition("\n")[2][-_MAX_SENTENCE:]
+    match = _EMPHASIZED.search(line)
+    if match is None or line.count("**") > 2 or not match.start():
+        return None
+    before = _SENTENCE.split(line[: match.start()])[-1]
+    return None if is_of_others(before) or adds(before) else match[1] or match[2]
