@@ -81,23 +81,23 @@ def grade(
         deadline: Seconds for one pair of another grader.
         num_workers: Processes at most; None for the number of cores, at most 8.
     """
-    with Grader(num_workers) as own:
-        if name is None:
+    if name is None:
+        with Grader(num_workers) as own:
             grades = [own.submit(*row.job(canary)) for row in track(rows, "grading")]
             return [Outcome(grade.result().correct) for grade in grades]
-        pool = WorkerPool(
-            own.num_workers,
-            timeout=deadline,
-            judge="reasonenv.attacks.foreign:load",
-            arguments=(name, os.getcwd()),
-            wall_clock=deadline,
-            attempts=1,
-        )
-        with closing(pool):
-            if fault := pool.submit(finish=_outcome).result().message:
-                raise UsageError(f"--grader={name}: {fault}")
-            outcomes = [pool.submit(*row.job(canary)[:2], finish=_outcome) for row in rows]
-            return [outcome.result() for outcome in track(outcomes, "grading")]
+    pool = WorkerPool(
+        num_workers,
+        timeout=deadline,
+        judge="reasonenv.attacks.foreign:load",
+        arguments=(name, os.getcwd()),
+        wall_clock=deadline,
+        attempts=1,
+    )
+    with closing(pool):
+        if fault := pool.submit(finish=_outcome).result().message:
+            raise UsageError(f"--grader={name}: {fault}")
+        outcomes = [pool.submit(*row.job(canary)[:2], finish=_outcome) for row in rows]
+        return [outcome.result() for outcome in track(outcomes, "grading")]
 
 
 def _outcome(judgement: Judgement) -> Outcome:

@@ -16,11 +16,12 @@ and in no verdict.
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
-from reasonenv.grading.numeric.evaluation import ROUGH, ExpressionEvaluator
+from reasonenv.grading.numeric.evaluation import ROUGH, ExpressionEvaluator, is_real
 from reasonenv.grading.numeric.exact import exact_value
 from reasonenv.grading.parsing.grammar import read
-from reasonenv.grading.parsing.nodes import UNKNOWN
+from reasonenv.grading.parsing.nodes import UNKNOWN, Node
 from reasonenv.grading.reading import box_contents
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -207,6 +208,16 @@ def _last_number_of(text: str) -> str | None:
     return str(_WORDS.index(words[-1].lower())) if words else None
 
 
+class _RealEvaluator(ExpressionEvaluator):
+    """An evaluator for which an expression has no value where a part of it is not real."""
+
+    def value(self, node: Node, in_radians: bool = False) -> Any:
+        number = super().value(node, in_radians)
+        if not is_real(number):
+            raise ValueError("not real")
+        return number
+
+
 def value(text: str) -> float | None:
     r"""The value of a text such as `\frac{1}{2}`, `2\sqrt{3}` or `10\pi + 20`; None without one.
 
@@ -221,7 +232,7 @@ def value(text: str) -> float | None:
     try:
         number = exact_value(node)
         if number is None:
-            number = ExpressionEvaluator(ROUGH, 0, natural=False, real=True).value(node)
+            number = _RealEvaluator(ROUGH, 0, natural=False).value(node)
         is_whole = number == int(number.real) and "/" not in quotients and "frac" not in quotients
         return int(number.real) if is_whole else float(number.real)
     except (ArithmeticError, ValueError):

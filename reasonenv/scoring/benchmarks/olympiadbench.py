@@ -13,7 +13,6 @@ eval/auto_scoring_judge.py, which leaves out a response without an answer; here 
 """
 
 import math
-import os
 import re
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
@@ -67,7 +66,7 @@ _BRACE = re.compile(r"\\boxed\{|[{}]")
 
 def grades(cases: Sequence[LabeledResponse]) -> list[Grade]:
     """The official verdicts; sympy runs in workers with a time limit."""
-    pool = WorkerPool(min(8, os.cpu_count() or 1), _TIMEOUT_S, f"{__name__}:judge")
+    pool = WorkerPool(None, _TIMEOUT_S, f"{__name__}:judge")
     with closing(pool):
         jobs = [_submit(case, pool) for case in cases]
         return [job if isinstance(job, Grade) else job.result() for job in jobs]
