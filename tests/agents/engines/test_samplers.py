@@ -58,7 +58,7 @@ def test_likeliest_tokens_are_those_of_transformers_after_every_handover(sampler
     assert isinstance(sampler, RolloutEngine)
     prompts = sampler.encode(observations(group_size=2))
     texts = set()
-    for step in range(4):
+    for step in range(3):
         sampler.load_weights(engine.checkpoint_weights())
         sampler.sampling = replace(engine.sampling, temperature=0.0)
         responses = sampler.generate(prompts, (step,))
@@ -70,7 +70,7 @@ def test_likeliest_tokens_are_those_of_transformers_after_every_handover(sampler
         assert differences(engine, responses).max() < BOUND
         sampler.release()
         learn(engine, responses)
-    assert len(texts) == 4
+    assert len(texts) == 3
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_sampling_is_a_pure_function_of_weights_prompts_and_seed(sampler):
 @pytest.mark.parametrize("temperature", [1.0, 0.0])
 def test_each_response_is_announced_once_as_soon_as_it_is_done(sampler, temperature):
     sampler.sampling = replace(sampler.sampling, temperature=temperature)
-    sampler.max_response_length = 200
+    sampler.max_response_length = 200 if temperature else LENGTH
     announced = []
     prompts = sampler.encode(observations(group_size=8))
     responses = sampler.generate(prompts, (9,), lambda *words: announced.append(words))
@@ -122,7 +122,7 @@ def test_responses_end_with_the_end_token_or_at_the_limit(sampler):
 def test_banned_tokens_are_never_sampled_however_likely(sampler, engine):
     vllm_model.two_likeliest_are_banned(engine)
     sampler.load_weights(engine.checkpoint_weights())
-    prompts = sampler.encode(observations(group_size=50))
+    prompts = sampler.encode(observations(group_size=20))
     for temperature in (1.0, 2.0, 0.0):
         sampler.sampling = replace(engine.sampling, temperature=temperature)
         responses = sampler.generate(prompts, (4,))

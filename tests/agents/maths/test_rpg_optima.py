@@ -30,7 +30,10 @@ def train(learner, ref, num_steps, rate):
     return policies
 
 
-@pytest.mark.parametrize("estimator", [differentiable, reinforce])
+OTHER = pytest.mark.slow(reason="the estimators have one gradient, as test_rpg shows")
+
+
+@pytest.mark.parametrize("estimator", [differentiable, pytest.param(reinforce, marks=OTHER)])
 @pytest.mark.parametrize("divergence", DIVERGENCES)
 def test_with_a_fixed_reference_it_ends_at_the_optimum_of_its_objective(divergence, estimator):
     learner = bare(divergence, estimator, beta=BANDIT["beta"], reference=references.fixed)

@@ -52,6 +52,7 @@ def steps(folder):
     return [row["step"] for row in read_json_lines(folder / "metrics.jsonl")]
 
 
+@pytest.mark.slow(reason="a process that is killed; the next test stops a run in this one")
 def test_a_killed_run_goes_on_with_the_numbers_of_one_that_was_not(whole, tiny_folder, tmp_path):
     settings = SMALL | LONG | {"model": tiny_folder, "output_dir": tmp_path / "run"}
     killed_in_step_4 = str(3 * PER_STEP + 5)

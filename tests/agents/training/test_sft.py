@@ -1,13 +1,15 @@
 import errno
 import re
 import signal
+import subprocess
+import sys
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
-from helpers import text_models
+from helpers import text_models, torchrun
 from helpers.tiny_runs import flags
 from transformers import (
     AutoModelForCausalLM,
@@ -212,6 +214,20 @@ def test_a_solution_stands_apart_from_plain_text_and_directly_after_a_template(
             tokens = [*prompt.token_ids, *solution.tolist()]
             text = chat.tokenizer.decode(tokens)
             assert text.endswith(f"{between}{envs.problems[0].solution}<|im_end|>")
+
+
+@pytest.mark.slow(reason="a process that trains; test_run_failures has one for runs")
+def test_a_training_whose_log_nobody_reads_any_more_goes_on_to_its_end(tiny_folder, tmp_path):
+    sizes = {"num_steps": 2, "batch_size": 2, "num_problems": 2}
+    words = flags(model=tiny_folder, output_dir=tmp_path / "out", **sizes)
+    with subprocess.Popen(
+        [sys.executable, "-m", "agents.sft", *words],
+        env=torchrun.ENVIRONMENT,
+        stderr=subprocess.PIPE,
+    ) as process:
+        process.stderr.close()
+    assert process.returncode == 0
+    assert (tmp_path / "out/model.safetensors").is_file()
 
 
 def test_a_model_that_cannot_be_written_leaves_no_half(tiny_folder, tmp_path, monkeypatch):
