@@ -60,7 +60,7 @@ class Responses:
     tokens: Int[Tensor, "b t"]
     """Token ids, the end-of-response token included where the policy produced it."""
     mask: Mask
-    """True on response tokens, False on padding."""
+    """True on tokens with a loss, which are among those `present`."""
     texts: tuple[str, ...]
     """Decoded, without special tokens."""
     sampler_log_prob: PerToken
@@ -70,28 +70,37 @@ class Responses:
     """False where the length limit cut the response."""
     reward_parts: RewardParts = field(default_factory=RewardParts)
     """Components of the reward, where the learner reads them."""
+    present: Mask = None  # pyright: ignore[reportAssignmentType] - see `__post_init__`
+    """True on tokens, False on padding; by default `mask`, where every token has a loss."""
+
+    def __post_init__(self) -> None:
+        """Fills `present`; `replace` with another mask keeps it."""
+        if self.present is None:
+            object.__setattr__(self, "present", self.mask)
 
     def __len__(self) -> int:
         return len(self.prompts)
 
     @property
     def lengths(self) -> Int[Tensor, " b"]:
-        """Number of tokens of each response."""
+        """Number of tokens with a loss of each response."""
         return self.mask.sum(-1)
+
+    @property
+    def sizes(self) -> Int[Tensor, " b"]:
+        """Number of tokens of each response."""
+        return self.present.sum(-1)
 
     def rows(self, start: int, stop: int) -> "Responses":
         """Responses start, ..., stop - 1, padded only to the longest among them."""
         rows = slice(start, stop)
-        width = max(1, int(self.lengths[rows].max())) if stop > start else 1
-        return Responses(
-            self.prompts[rows],
-            self.tokens[rows, :width],
-            self.mask[rows, :width],
-            self.texts[rows],
-            self.sampler_log_prob[rows, :width],
-            self.finished[rows],
-            _rows(self.reward_parts, rows, width),
-        )
+        width = max(1, int(self.sizes[rows].max())) if stop > start else 1
+        values = (getattr(self, field.name) for field in fields(self))
+        return Responses(*(_rows(value, rows, width) for value in values))
+
+    def with_loss(self, rows: Bool[Tensor, " b"]) -> "Responses":
+        """The same, with a loss in these responses alone."""
+        return replace(self, mask=self.mask & rows[:, None])
 
 
 @dataclass(frozen=True, eq=False)

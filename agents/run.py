@@ -120,6 +120,8 @@ def train_step(state: RunState, observations: Any, log: RunLog) -> tuple[Any, di
         groups, run.num_prompts, engine, patches, release=sampler.release
     )
     responses, reward = balance_tokens(responses, reward, run.minibatch_size, engine, patches)
+    if run.truncated == "mask":
+        responses = responses.with_loss(responses.finished)
     logged = step == 1 or step % ROLLOUT_LOG_INTERVAL == 0
     trace = Trace(responses) if logged and log.writes else None
     log.activity("training")

@@ -23,6 +23,7 @@ TRL = {
     "loss_type": "--reduction",
     "lr": "--learning-rate",
     "lr_scheduler_type": "--learning-rate-schedule",
+    "mask_truncated_completions": "--truncated mask",
     "max_completion_length": "--max-response-length",
     "max_new_tokens": "--max-response-length",
     "max_steps": _STEPS,

@@ -106,6 +106,9 @@ class Run:
     both correct and incorrect responses; others fill the remaining places. 1 trains on all."""
     overlong_buffer: CountOrNone = 0
     """Tokens before the length limit over which the reward falls by up to 1; 0 for none (DAPO)."""
+    truncated: Literal["keep", "mask"] = "keep"
+    """Responses that the length limit cut: train on them, or mask them, so that they have no loss
+    and their rewards count in their groups alone (overlong filtering, DAPO)."""
     max_prompt_length: Count | None = None
     """Tokens of a prompt, beyond which a problem is left out; before training where its words alone
     are too long, else when it is met. None for the context of the model alone."""

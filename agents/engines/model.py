@@ -156,13 +156,16 @@ class Policy(nn.Module):
         device = self.device
         mask = responses.mask.to(device)
         prompts, rows = unique_prompts(responses.prompts)
-        lengths = responses.lengths.tolist()
-        packing = pack([len(prompt.token_ids) for prompt in prompts], rows, lengths, device)
+        sizes = responses.sizes.tolist()
+        packing = pack([len(prompt.token_ids) for prompt in prompts], rows, sizes, device)
         tokens = responses.tokens[responses.mask].to(device)
         head = self.model.get_output_embeddings()
         hidden_states = self._packed if self.packs else self._padded
         with self.autocast(keeps_weights=False):  # each layer is used once
             hidden = hidden_states(packing, *self.row(prompts, rows, responses.tokens, packing))
+        has_loss = responses.mask[responses.present]
+        if not has_loss.all():
+            hidden = hidden[has_loss.to(device)]
         with self.autocast():  # the head once for each chunk
             values, entropy = log_prob(
                 head,

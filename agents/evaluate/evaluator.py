@@ -195,7 +195,7 @@ class Evaluator:
                 "reference": infos["reference"][i],
                 "correct": bool(infos["accuracy"][i]),
                 "status": str(infos["status"][i]),
-                "length": int(responses.lengths[i]),
+                "length": int(responses.sizes[i]),
                 "finished": bool(responses.finished[i]),
                 **self._labels(infos["metadata"][i]),
             }

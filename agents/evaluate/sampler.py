@@ -39,8 +39,9 @@ def loaded_sampler(options: EvaluationArguments) -> Iterator[RolloutEngine]:
     if message := set_threads():
         print(message, file=sys.stderr)
     folder = model_folder(options.model)
-    with closing((_vllm if uses_vllm(options.sampler) else _transformers)(options, folder)) as each:
-        yield each
+    make = _vllm if uses_vllm(options.sampler) else _transformers
+    with closing(make(options, folder)) as sampler:
+        yield sampler
 
 
 def _transformers(options: EvaluationArguments, folder: str) -> RolloutEngine:

@@ -81,7 +81,7 @@ def rollout_metrics(
     Lengths are in tokens, differences in nats, over the tokens whose log-probability the sampler
     returned; without any they are left out.
     """
-    sampler, lengths = responses.sampler_log_prob, responses.lengths.double()
+    sampler, lengths = responses.sampler_log_prob, responses.sizes.double()
     has_log_prob = responses.mask & ~sampler.isnan()
     difference = (sampler - old_log_prob.cpu()).abs()[has_log_prob].double()
     cut, count = (~responses.finished).double(), float(len(responses))

@@ -60,15 +60,15 @@ class Trace:
         places = self._places(responses)
 
         def of(i: int) -> dict[str, Any]:
-            texts = token_texts(tokenizer, responses.tokens[i][responses.mask[i]].tolist())
+            texts = token_texts(tokenizer, responses.tokens[i][responses.present[i]].tolist())
             row: dict[str, Any] = {"finished": bool(responses.finished[i]), "tokens": texts}
             if (j := places[i]) is None:
                 return row
-            mask = self.responses.mask[j]
+            present = self.responses.present[j]
             return row | {
                 "advantage": self._advantage(j),
-                "log_ratio": [round(u, 4) for u in self.log_ratio[j][mask].tolist()],
-                "clipped": self.clipped[j][mask].nonzero().flatten().tolist(),
+                "log_ratio": [round(u, 4) for u in self.log_ratio[j][present].tolist()],
+                "clipped": self.clipped[j][present].nonzero().flatten().tolist(),
             }
 
         return of
@@ -82,7 +82,7 @@ class Trace:
 
         def key(responses: Responses, i: int) -> tuple[int, ...]:
             # The prompt is one object for its group.
-            return id(responses.prompts[i]), *responses.tokens[i][responses.mask[i]].tolist()
+            return id(responses.prompts[i]), *responses.tokens[i][responses.present[i]].tolist()
 
         places = {key(self.responses, j): j for j in range(len(self.responses))}
         return [places.get(key(responses, i)) for i in range(len(responses))]

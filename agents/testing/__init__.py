@@ -16,13 +16,13 @@ def check_learner(
 
         check_learner(MyLearner(clip_high=0.3))
 
-    The properties: invariance to values outside the mask, to the amount and side of padding, to the
-    order of responses in a group and of groups, to microbatches and to the number of ranks;
-    invariance to a shift of the rewards where the advantages have it, and then to their rounding
-    errors; no change by an update with equal rewards and equal policies, unless the loss truly
-    trains on them; finite numbers for groups of equal rewards, responses without tokens and
-    log-ratios of ±50; and a gradient equal to the slope of the loss, with detached values held
-    constant.
+    The properties: invariance to values outside the mask, to the amount and side of padding, to
+    tokens without a loss among others, to the order of responses in a group and of groups, to
+    microbatches and to the number of ranks; invariance to a shift of the rewards where the
+    advantages have it, and then to their rounding errors; no change by an update with equal rewards
+    and equal policies, unless the loss truly trains on them; finite numbers for groups of equal
+    rewards, responses without tokens and log-ratios of ±50; and a gradient equal to the slope of
+    the loss, with detached values held constant.
 
     Examples come from hypothesis, without randomness between runs; the error shows the smallest
     failing one. Takes seconds.

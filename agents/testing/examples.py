@@ -85,6 +85,16 @@ class Example:
 
         return self.map(pad, mask=pad(self.mask))
 
+    def with_hole(self, place: int) -> "Example":
+        """The same with a column without a loss before the one at `place`."""
+
+        def widen(values: Tensor) -> Tensor:
+            return torch.cat([values[:, :place], 1 - values[:, :1], values[:, place:]], 1)
+
+        mask = self.mask
+        holed = torch.cat([mask[:, :place], mask[:, :1] & False, mask[:, place:]], 1)
+        return self.map(widen, mask=holed)
+
     def left_padded(self) -> "Example":
         """The same with padding on the left of each response."""
         return self.map(lambda x: align_right(x, self.mask), mask=align_right(self.mask, self.mask))

@@ -64,6 +64,15 @@ def _ignores_the_side_of_padding(learner: Learner, draw: Draw) -> None:
     result.assert_close(outcome(learner, example.left_padded()), "with the padding on the left")
 
 
+@required("tokens without a loss among others must not matter")
+def _ignores_holes(learner: Learner, draw: Draw) -> None:
+    example = examples(draw)
+    place = draw.integer(0, example.mask.shape[1] - 1)
+    kept = torch.arange(example.mask.shape[1] + 1) != place
+    other = outcome(learner, example.with_hole(place)).map(lambda x: x[:, kept])
+    outcome(learner, example).assert_close(other, f"with a token without a loss at {place}")
+
+
 @required("responses without tokens must do no harm")
 def _allows_responses_without_tokens(learner: Learner, draw: Draw) -> None:
     example = examples(draw)

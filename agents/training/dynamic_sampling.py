@@ -142,7 +142,7 @@ def balance_tokens(
 
 def _count_tokens(group: Responses) -> int:
     """Tokens of the prompt and the responses."""
-    return len(group.prompts[0].token_ids) + int(group.mask.sum())
+    return len(group.prompts[0].token_ids) + int(group.present.sum())
 
 
 def concatenate(parts: Sequence[Responses]) -> Responses:

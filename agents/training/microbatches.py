@@ -32,7 +32,7 @@ class Load:
         return cls(
             [len(prompt.token_ids) for prompt in prompts],
             [i > 0 and prompt is prompts[i - 1] for i, prompt in enumerate(prompts)],
-            responses.lengths.tolist(),
+            responses.sizes.tolist(),
         )
 
     def __len__(self) -> int:

@@ -110,7 +110,7 @@ def sample_rollout(  # noqa: PLR0913 - optional ones are keywords, and no caller
         next_observations, rewards, _, _, infos = envs.step(responses.texts)
     penalties = np.zeros(len(rewards))
     if length_penalty:
-        penalties += [length_penalty(length) for length in responses.lengths.tolist()]
+        penalties += [length_penalty(length) for length in responses.sizes.tolist()]
     parts = infos, next_observations, num_left_out
     return Rollout(observations, responses, rewards + penalties, penalties, *parts)
 
@@ -170,7 +170,7 @@ def _columns(rollout: Rollout, names: Sequence[str]) -> dict[str, np.ndarray]:
 
 def count(rollouts: Sequence[Rollout], engine: TrainEngine) -> tuple[int, int]:
     """Response tokens, and problems left out, of all ranks."""
-    tokens = sum(int(rollout.responses.lengths.sum()) for rollout in rollouts)
+    tokens = sum(int(rollout.responses.sizes.sum()) for rollout in rollouts)
     left_out = sum(rollout.num_left_out for rollout in rollouts)
     counts = engine.all_gather(torch.tensor([[tokens, left_out]])).sum(0)
     return int(counts[0]), int(counts[1])

@@ -4,17 +4,18 @@ import importlib
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pkgutil import resolve_name
 from typing import Any
 
 import numpy as np
 
 from reasonenv.datasets.column_names import cell
-from reasonenv.errors import DataError
+from reasonenv.errors import DataError, UsageError
 from reasonenv.grading import VERSION, Grade
 from reasonenv.registration import find
-from reasonenv.scoring.judges import Judge, judge_all
 from reasonenv.scoring.labels import Labels, load_labels
 from reasonenv.scoring.responses import (
     GradedResponses,
@@ -33,6 +34,13 @@ from reasonenv.scoring.statistics import (
     sample_sizes,
 )
 
+Judge = Callable[[Row, str], bool | str | None]
+"""A custom judge, such as a language model, in place of the rules: a function of a problem's label
+(its row in the data set) and a response, called from several threads. It returns True or False, or
+the extracted answer as text, to which the rules are applied; None means that the response has no
+answer."""
+# A judge waits for its model most of the time.
+_NUM_THREADS = 8
 # Benchmarks with rules of their own, each in a module of its name in lower case.
 _BENCHMARKS = ("MathVista", "MathVerse", "MathVision", "OlympiadBench", "WeMath", "GSM8K")
 
@@ -46,6 +54,21 @@ def rules(env_id: str) -> Any:
     name = re.sub(r"-v\d+$", "", find(env_id).id)
     module = f"benchmarks.{name.lower()}" if name in _BENCHMARKS else "final_answers"
     return importlib.import_module(f"reasonenv.scoring.{module}")
+
+
+def load_judge(name: str) -> Any:
+    """The judge called "module:function".
+
+    Raises:
+        UsageError: When there is none.
+    """
+    try:
+        judge = resolve_name(name) if ":" in name else None
+    except (ImportError, AttributeError, ValueError) as error:
+        raise UsageError(f"no judge {name!r}: {error}") from None
+    if not callable(judge):
+        raise UsageError(f"no judge {name!r}: give module:function")
+    return judge
 
 
 def grade_responses(  # noqa: PLR0913 - keywords of a user
@@ -66,8 +89,7 @@ def grade_responses(  # noqa: PLR0913 - keywords of a user
         data: Folder with the labels; None for `REASONENV_DATA`, then the environment itself.
         split: Part of the data; None for the one that covers most ids.
         env_options: Further arguments of an environment whose labels are its own problems.
-        judge: Maps a label and a response to a verdict or the extracted answer; None for the
-            rules of the benchmark.
+        judge: As of `load_judge`; None for the rules of the benchmark.
         skipped: Log of skipped rows and other warnings; None for lines on standard error.
 
     Raises:
@@ -84,7 +106,7 @@ def grade_responses(  # noqa: PLR0913 - keywords of a user
     options = {**(env_options or {}), "data": data, "split": split}
     labels = load_labels(env_id, ids, options, module.NEEDED, pooled)
     cases = _label(env_id, stored, labels, module.NEEDED, skipped)
-    grades = judge_all(cases, judge, module.grades, skipped) if judge else module.grades(cases)
+    grades = _judged(cases, judge, module.grades, skipped) if judge else module.grades(cases)
     num_missing = labels.total - len({case.id for case in cases})
     counts = dict(skipped.counts)
     return GradedResponses(find(env_id).id, cases, grades, num_missing, labels.folder, counts)
@@ -115,6 +137,50 @@ def _label(
             f"{stored[0].id!r}, known ids are such as {labels.example!r}"
         )
     return cases
+
+
+def _judged(
+    cases: Sequence[LabeledResponse],
+    judge: Judge,
+    rule: Callable[[Sequence[LabeledResponse]], list[Grade]],
+    skipped: SkipLog,
+) -> list[Grade]:
+    """The verdicts of a judge; where it extracts an answer, those of the rules on it.
+
+    An exception of the judge is reported, and the response is wrong with the status "error".
+    """
+    with ThreadPoolExecutor(_NUM_THREADS) as pool:
+        answers = list(pool.map(lambda case: _answer(judge, case), cases))
+    texts = [
+        replace(case, extraction=text)
+        for case, text in zip(cases, answers, strict=True)
+        if isinstance(text, str)
+    ]
+    grades = iter(rule(texts) if texts else [])
+    return [
+        next(grades) if isinstance(answer, str) else _grade(case, answer, skipped)
+        for case, answer in zip(cases, answers, strict=True)
+    ]
+
+
+def _answer(judge: Judge, case: LabeledResponse) -> Any:
+    try:
+        return judge(case.label, case.response)
+    # A judge is a user's code: an exception must not lose the verdicts so far.
+    except Exception as error:
+        return error
+
+
+def _grade(case: LabeledResponse, answer: Any, skipped: SkipLog) -> Grade:
+    if answer is None:
+        return Grade(False, None, "no_answer")
+    if isinstance(answer, bool):
+        return Grade(answer, None, "ok")
+    reason = f"{type(answer).__name__}: {answer}".partition("\n")[0]
+    skipped(
+        "judge_error", f"id {case.id!r}: the judge gave no verdict, which counts as wrong, {reason}"
+    )
+    return Grade(False, None, "error")
 
 
 def summarize(graded: GradedResponses, seed: int = 0) -> dict[str, Any]:

@@ -17,16 +17,11 @@ from reasonenv.grading.parsing.nodes import (
     is_known,
     map_children,
     negative,
-    num,
     substituted,
     walk,
 )
 
 _COORDINATES = frozenset(Node("sym", (letter,)) for letter in "xyz")
-# Squares with names of their own, of statistics.
-_STATISTICS = frozenset(
-    Node("pow", (Node("sym", (letter,)), num(2))) for letter in ("R", "K", "S", "s", "chi", "sigma")
-)
 _NAMING = frozenset(["sin", "cos", "tan", "prime"])
 
 
@@ -184,9 +179,8 @@ def _is_name(node: Node) -> bool:
     if node.op == "fn":
         name, (inner, *_) = node.args
         return _is_length(inner) if name == "abs" else name in _NAMING and _is_name(inner)
-    if node.op in ("ratio", "union", "intersection", "minus", "tuple"):
-        return all(map(_is_name, children(node)))
-    return node in _STATISTICS
+    is_compound = node.op in ("ratio", "union", "intersection", "minus", "tuple")
+    return is_compound and all(map(_is_name, children(node)))
 
 
 def _is_part_of_name(node: Node) -> bool:
@@ -264,7 +258,8 @@ def with_shared_names(answer: Node, reference: Node) -> tuple[Node, Node]:
     if "sym" not in answer.kinds or answer == reference:
         return answer, reference
     left, right = _with_shared_parameter(*map(_without_domain, (answer, reference)))
-    name, other = _integration_constant(left), _integration_constant(right)
+    name = _integration_constant(left)
+    other = _integration_constant(right) if name else None
     return (substituted(left, name, other) if name and other else left), right
 
 

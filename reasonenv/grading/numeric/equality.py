@@ -135,7 +135,6 @@ def _near(left: Any, right: Any, tolerance: Any) -> bool:
 # Elements of lists are compared many times, at ten points; all trees in the cache take 20 MB.
 @counted_cache(maxsize=1024)
 def _value(node: Node, precision: Precision, point: int, natural: bool) -> Any:
-    """The value of an expression; None if it has none, the class TooLarge if it is too large."""
     try:
         return ExpressionEvaluator(precision, point, natural).value(node)
     except TooLarge:

@@ -225,7 +225,6 @@ class ExpressionEvaluator:
         return self._unknown(args)
 
     def _elementary(self, name: str, argument: Any) -> Any:
-        """A trigonometric or hyperbolic function, its inverse, or the exponential."""
         size = abs(argument)
         if size > self.precision.reach or 0 < size < _TINY:
             raise TooLarge
@@ -253,7 +252,6 @@ class ExpressionEvaluator:
         return abs(self.value(args[0])) + self.precision.number(Fraction(0))
 
     def _whole(self, name: str, args: Sequence[Node]) -> Any:
-        """A function of integers: exact for those, its smooth extension for others."""
         value = exact_value(Node("fn", (name, args)))
         if value is not None:
             return self.precision.number(value)

@@ -35,22 +35,8 @@ from reasonenv.grading.reading.lines import (
     stated_value,
 )
 from reasonenv.grading.reading.names import name_verdict, names
-from reasonenv.grading.reading.sections import answer_section, boxed_answer, last_boxes, last_turn
-
-__all__ = [
-    "KINDS",
-    "Span",
-    "answer_section",
-    "box_contents",
-    "final_answer",
-    "final_span",
-    "kind_of",
-    "plain_verdict",
-    "separated",
-    "solution_answer",
-    "verdict",
-    "without_spaces",
-]
+from reasonenv.grading.reading.sections import answer_section as answer_section
+from reasonenv.grading.reading.sections import boxed_answer, last_boxes, last_turn
 
 _MAX_LENGTH = 20_000
 _END = 1000  # characters in which nearly all last markers stand
@@ -206,7 +192,6 @@ def verdict(
 
 
 def _unbracketed(text: str) -> str:
-    """A list without its brackets."""
     text = text.strip(" $")
     pairs = ("[]", "()", "{}")
     is_bracketed = any(text.startswith(a) and text.endswith(b) for a, b in pairs)

@@ -181,16 +181,11 @@ def last_line(text: str) -> str:
                 return text[start:]
     before, _, line = text.rpartition("\n")
     previous = before.rstrip().rpartition("\n")[2]
-    is_next = not before.endswith("\n") and not _CONCLUSION.match(line)
-    is_listed = not _HAS_WORDS.search(previous) or (
-        is_next and _CLAIMS.search(previous) and _CLAIMS.search(line)
-    )
-    if before and is_listed:
-        return text  # a list of values or of claims
+    if before and not _HAS_WORDS.search(previous):
+        return text  # a list of values
     return bare(_CHECK.sub("", line.lstrip("#>• \t")))
 
 
-_CLAIMS = re.compile(r"\b(?:is|are)\s[$\\]?-?\d|[是为]\s?\d")
 _CHECK = re.compile(r"(?<=[.。])\s?(?:Check|Verify|Verification|验算|检验)[:：].*")
 _HAS_WORDS = re.compile(r"[a-zA-Z]{2}|[\u4e00-\u9fff]{2}|=")
 # A subject and its verb before a claim: The area is 12; 面积是12.

@@ -170,7 +170,6 @@ def ranges(text: str) -> list[Range] | None:
 
 
 def _range(text: str) -> Range | None:
-    """The range of several numbers with one sign between them; None for any others."""
     parts = [part for item in _JOINT.split(text) if (part := _PART.fullmatch(item))]
     joints = _JOINT.findall(text)
     units = [part["unit"] or "" for part in parts]
@@ -189,7 +188,6 @@ def _range(text: str) -> Range | None:
 
 
 def _is_unit(text: str) -> bool:
-    """True if the letters after a number are a unit or a word, and no variable."""
     return len(text) > 2 or not text.isascii() or not text.isalpha() or bool(compound_unit(text))
 
 

@@ -104,8 +104,6 @@ class Boxes(NamedTuple):
 _BRACE = re.compile(r"\\(?:boxed|fbox)\s*\{|\\(?!\\(?:boxed|fbox)).|[{}]", re.DOTALL)
 _COMMAND = re.compile(r"\\boxed|\\fbox")
 _BOX = re.compile(r"\\(?:boxed|fbox)\s*\{")
-# No word: "put it in \boxed form".
-_BARE = re.compile(r"\\boxed\s{1,9}((?:[-+]?\\?[\d.]|[A-J](?![a-zA-Z]))[^\s{]{0,80})")
 
 
 def last_boxes(text: str) -> Boxes:
@@ -128,16 +126,12 @@ def last_boxes(text: str) -> Boxes:
                     bounds.pop()
                 bounds.append((opening.start(), opening.end(), brace.end()))
     boxes = [Box(start, end, _BOX.sub("{", text[at : end - 1])) for start, at, end in bounds]
-    bare = max(_BARE.finditer(text), key=re.Match.start, default=None)
     end = boxes[-1].end if boxes else -1
-    if bare and bare.start() > end:
-        return Boxes([Box(bare.start(), bare.end(), bare[1].rstrip("$.,;。，；"))], False)
     is_open = any(opening[0] != "{" and opening.start() >= end for opening in stack)
     return Boxes(_run(text, boxes), is_open)
 
 
 def _run(text: str, boxes: Sequence[Box]) -> Sequence[Box]:
-    """The last boxes that one enumeration joins."""
     first = max(0, len(boxes) - 1)
     while first and _are_joined(text, boxes[first - 1], boxes[first]):
         first -= 1
@@ -168,7 +162,6 @@ _MAX_GAP = 60
 
 
 def _are_parts(gap: str) -> bool:
-    """True if boxes with this text between them are parts of one answer."""
     if _PART.search(gap):
         return True
     words = _NAMES.sub(" ", gap)

@@ -14,6 +14,7 @@ from agents.grpo import GRPO
 from agents.losses import sampler_weight
 from agents.reductions import sequence_mean
 from agents.rollout import Batch
+from agents.storage.json_files import read_json
 from agents.training.update import Passes, update
 
 OLD = torch.tensor([0.5, 0.25, 0.125, 0.125], dtype=torch.float64).log()
@@ -186,7 +187,7 @@ def test_a_cap_out_of_range_is_refused_in_one_line(cap):
         corrected(cap)
 
 
-def test_a_run_takes_its_cuts_and_its_correction_from_the_command_line(tiny_folder, tmp_path):
+def test_a_run_whose_sampler_is_cut_off_is_corrected_and_says_so(tiny_folder, tmp_path, capsys):
     plain = train(tiny_folder, tmp_path / "plain", num_steps=1)[0]
     cut = {"top_p": 0.5, "top_k": 50, "num_steps": 1}
     rows = [
@@ -198,3 +199,7 @@ def test_a_run_takes_its_cuts_and_its_correction_from_the_command_line(tiny_fold
         assert row["sampler/log_prob_diff_mean"] > 0.3
     assert rows[0]["reward/mean"] == rows[1]["reward/mean"]  # the same responses
     assert rows[1]["train/grad_norm"] < 0.8 * rows[0]["train/grad_norm"]
+    line = "sampler correction: 2, since top_p and top_k cut the sampler off; --sampler-correction"
+    assert capsys.readouterr().err.count(line) == 1
+    settings = [read_json(tmp_path / name / "run.json")["settings"] for name in ("plain", "None")]
+    assert [part["learner"]["sampler_correction"] for part in settings] == [None, 2.0]

@@ -130,7 +130,7 @@ def test_a_step_without_a_signal_is_told_at_once_and_once(mixed, groups):
 def test_a_collapse_in_the_first_steps_is_detected(kind):
     assert set(CASES) == {rule.kind for rule in RULES}
     warnings = all_warnings(run(num_steps=6, change_at=2, **CASES[kind][0]))
-    assert [warning.kind for warning in warnings] == [kind]
+    assert [(warning.kind, warning.step, warning.onset) for warning in warnings] == [(kind, 5, 1)]
 
 
 def test_format_that_was_perfect_and_stays_so_while_accuracy_goes_is_hacking():

@@ -136,6 +136,14 @@ class CutWithoutDetach(Plain):
         return -batch.advantage * torch.where(u < 2, u.exp(), (u * u).exp())
 
 
+class LastTokensTwice(Plain):
+    """Takes a token before one without a loss for the last of its response."""
+
+    def loss(self, log_prob, batch):
+        follows = torch.nn.functional.pad(batch.mask, (0, 1))[:, 1:]
+        return super().loss(log_prob, batch) * torch.where(follows, 1.0, 2.0)
+
+
 class LostGradient(Plain):
     """`.data` cuts the graph where it was not meant to."""
 
@@ -191,6 +199,7 @@ QUICK_FAULTS = [
     (Forgetful(), "equal arguments must give equal numbers"),
     (Wide(), "the amount of padding must not matter"),
     (Positional(), "the side of the padding must not matter"),
+    (LastTokensTwice(), "tokens without a loss among others must not matter"),
     (Plain(reduction=unguarded_mean), "responses without tokens must do no harm"),
     (FirstIsBaseline(), "the order of responses in a group must not matter"),
     (SignOfAdvantage(), "an advantage of zero must give no signal"),

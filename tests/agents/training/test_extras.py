@@ -14,6 +14,7 @@ from agents import run
 from agents.engines.bandit import BanditEngine, ThreadRanks, respond
 from agents.errors import UsageError
 from agents.grpo import GRPO
+from agents.reductions import token_mean
 from agents.rollout import EXTRAS, RewardParts
 from agents.testing import check_learner
 from agents.training.state import RunState
@@ -108,6 +109,32 @@ def test_a_name_that_nobody_gives_is_refused_with_those_that_there_are():
     ones = torch.ones(4, 1)
     with pytest.raises(UsageError, match=r"^GRPO does not read teacher$"):
         GRPO().compute_loss(ones, ones, ones[:, 0], ones.bool(), 2, ones, teacher=ones)
+
+
+def test_a_truncated_response_has_no_loss_and_its_reward_stays_in_its_group():
+    log_prob = torch.full((4, 2), -1.0, dtype=torch.float64, requires_grad=True)
+    old, reward, mask = log_prob.detach(), torch.tensor([1.0, 0, 1, 0]).double(), torch.ones(4, 2)
+    truncated = torch.tensor([False, True, False, False])
+    learner = GRPO(beta=None, reduction=token_mean)
+    loss = learner.compute_loss(log_prob, old, reward, mask.bool(), 2, truncated=truncated)
+    (gradient,) = torch.autograd.grad(loss, log_prob)
+    half = 0.5**0.5
+    expected = torch.tensor([-half, 0, -half, half], dtype=torch.float64)[:, None] / 6
+    torch.testing.assert_close(gradient, expected.expand(4, 2))
+    of_responses = GRPO(beta=None).compute_loss(
+        log_prob, old, reward, mask.bool(), 2, truncated=truncated
+    )
+    (gradient,) = torch.autograd.grad(of_responses, log_prob)
+    torch.testing.assert_close(gradient, expected.expand(4, 2) * 6 / 8)
+
+
+def test_advantages_of_tokens_take_the_place_of_those_of_responses():
+    log_prob = torch.full((2, 2), -1.0, dtype=torch.float64, requires_grad=True)
+    advantage = torch.tensor([[1.0, 2.0], [-1.0, 0.0]], dtype=torch.float64)
+    arguments = log_prob.detach(), advantage[:, 0], torch.ones(2, 2).bool(), 2
+    loss = GRPO(beta=None).compute_loss(log_prob, *arguments, token_advantage=advantage)
+    (gradient,) = torch.autograd.grad(loss, log_prob)
+    torch.testing.assert_close(gradient, -advantage / 4)
 
 
 def test_what_is_not_named_is_not_there():

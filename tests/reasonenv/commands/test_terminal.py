@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
-from helpers.hostile_server import OK, answer, chat, hostile_server, refusal
+from helpers.hostile_server import OK, answer, chat, hostile_server, once, refusal
 
 import reasonenv
 from reasonenv import ask, score
@@ -66,7 +66,7 @@ def test_a_server_writes_no_control_characters(kind, tmp_path, capsys):
     ]
     for number, piece in enumerate(pieces):
         path = tmp_path / f"{number}.jsonl"
-        with hostile_server(lambda send, piece=piece: send(piece)) as url:
+        with hostile_server(once(piece)) as url:
             words = ["--env", "Figures-v2", "--url", url, "--model", "m", "--output", str(path)]
             assert ask.main([*words, "--num-problems", "1", "--timeout", "1"]) == 1
         check_printed(capsys)
