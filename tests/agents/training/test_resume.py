@@ -199,7 +199,7 @@ def test_a_run_that_was_saved_on_other_ranks_goes_on_with_a_line(copied, tiny_fo
 def test_the_own_settings_of_a_run_go_before_other_defaults_of_the_command(whole, monkeypatch):
     expected = parse_run(CPGD, ["--output-dir", str(whole), "--resume"])
     others = Run(env="WordProblems-v0", model="other", num_prompts=5, epochs=2, stop=("x",))
-    monkeypatch.setattr(cli_flags, "defaults", lambda env, model: others)
+    monkeypatch.setattr(cli_flags, "defaults", lambda *_: others)
     assert parse_run(CPGD, [])[0].stop == others.stop
     assert parse_run(CPGD, ["--output-dir", str(whole), "--resume"]) == expected
 
