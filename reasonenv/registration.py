@@ -2,6 +2,7 @@
 
 import difflib
 import importlib
+import json
 import os
 from collections.abc import Sequence
 from typing import Any
@@ -127,6 +128,12 @@ def find(id: str) -> Environment:
         )
     ids = {id.lower(): id for id in registry}
     near = difflib.get_close_matches(name.lower(), ids, n=1)
+    if "," in name:
+        parts = json.dumps(name.split(","))
+        raise UnknownEnvironmentError(
+            f"no environment is called {id!r}: several are mixed by --env Mixture-v0 --env-options "
+            f"'{{\"envs\": {parts}}}', in Python make({parts})"
+        )
     own = f"one that your module registers is module:{name}; there are {', '.join(registry)}"
     hint = f"did you mean {ids[near[0]]}?" if near else own
     raise UnknownEnvironmentError(f"no environment is called {id!r}: {hint}")

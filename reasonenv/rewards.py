@@ -305,10 +305,10 @@ def _build(name: str, arguments: dict[str, Any], own: Rewards) -> Reward:
 
 def _imported(name: str) -> Any:
     module, _, function = name.rpartition(":")
-    absent = UsageError(
-        f"reward {name!r}: no module is called {module!r}: run in its folder, or add the folder "
-        "to PYTHONPATH"
-    )
+    hint = "run in its folder, or add the folder to PYTHONPATH"
+    if module.endswith(".py"):
+        hint = f"write {module.removesuffix('.py')}:{function}"
+    absent = UsageError(f"reward {name!r}: no module is called {module!r}: {hint}")
     if not all(part.isidentifier() for part in module.split(".")):
         raise absent
     try:

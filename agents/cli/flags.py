@@ -2,14 +2,13 @@
 
 import argparse
 import ast
-import difflib
 import inspect
 import json
-import re
 import sys
 from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, is_dataclass, make_dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Any, TypeVar, get_origin, get_type_hints
@@ -68,7 +67,6 @@ FUNCTIONS: dict[Any, Functions] = {
     ),
 }
 """Type of a field that is a function, and its values by name."""
-HELP = ("--help", "--help-all")
 ALL = {**_public(advantages), **_public(reductions), **_public(divergences)}
 
 
@@ -90,7 +88,7 @@ def parse(
 
     A field that is a dataclass adds its own fields. The program ends after `--help` and
     `--version`, with status 2 on a flag that does not exist or takes another type, in a line with
-    ours on one of TRL or verl, and with 1 on a value out of range.
+    ours on those of `foreign_flags`, and with 1 on a value out of range.
 
     Args:
         command: The dataclass.
@@ -102,10 +100,10 @@ def parse(
     if "--version" in words:
         print(f"reasonenv {agents.__version__}")
         sys.exit(0)
-    try:
-        _check_words(words, _setting_names(command))
-    except UsageError as error:
-        print(f"error: {error}", file=sys.stderr)
+    settings = _defaults(command)
+    lines = (foreign_flags.correction(*pair, settings) for pair in pairwise(["", *words]))
+    if line := next(filter(None, lines), ""):
+        print(f"error: {line}", file=sys.stderr)
         sys.exit(2)
     words = ["--help" if word == "--help-all" else word for word in words]
     registry = tyro.constructors.ConstructorRegistry()
@@ -116,27 +114,11 @@ def parse(
         return tyro.cli(command, prog=f"python -m {module}", args=words, **extra)
 
 
-def _setting_names(command: Any) -> set[str]:
-    """Names of the settings of a dataclass and of those in its fields."""
+def _defaults(command: Any) -> dict[str, Any]:
+    """Defaults of the settings of a dataclass and of those in its fields, by name."""
     nested = [field.type for field in fields(command) if is_dataclass(field.type)]
-    return {field.name for field in fields(command)}.union(*map(_setting_names, nested))
-
-
-def _check_words(words: Sequence[str], names: Container[str]) -> None:
-    """Raises UsageError for a misspelt --help, a flag of TRL or verl, or digits of other scripts.
-
-    Args:
-        words: Arguments of the command line.
-        names: Settings that the command has.
-    """
-    for word in words:
-        name = word.partition("=")[0].removeprefix("--").replace("-", "_")
-        if word.startswith("--") and name not in names and (line := foreign_flags.advice(name)):
-            raise UsageError(f"there is no flag {word.partition('=')[0]}: {line}")
-        if word not in HELP and word[:3] == "--h" and difflib.get_close_matches(word, HELP):
-            raise UsageError(f"there is no flag {word}: did you mean --help?")
-        if re.fullmatch(r"(--[\w-]+=)?[-+.\de]+", word) and not word.isascii():
-            raise UsageError(f"{word!r} has digits that are not ASCII: write 0 to 9")
+    own = {field.name: field.default for field in fields(command)}
+    return {name: value for kind in nested for name, value in _defaults(kind).items()} | own
 
 
 def parse_run(
@@ -208,7 +190,7 @@ def _fitting(run: Run, sizes: Mapping[str, Any]) -> Run:
 
 def _leading_flags(arguments: Sequence[str]) -> dict[str, Any]:
     """The flags from which defaults of other flags follow, without those that are absent."""
-    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, usage="--help lists flags")
     add = parser.add_argument
     add("--env")
     add("--model")

@@ -1,5 +1,7 @@
 """Selection of problems of a split: by metadata, without some ids, held out."""
 
+import json
+import shlex
 import zlib
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -224,7 +226,11 @@ def check_rows(problems: Sequence[Problem]) -> None:
     """Raises DataError for rows that make no problem; see `listed`."""
     invalid = list(dict.fromkeys(invalid_rows_of(problems).values()))
     if len(invalid) == 1:
-        raise DataError(f"{invalid[0].line}; without=[{invalid[0].id!r}] leaves it out")
+        ids = [invalid[0].id]
+        option = shlex.quote(json.dumps({"without": ids}, ensure_ascii=False))
+        raise DataError(
+            f"{invalid[0].line}; it is left out by without={ids}, --env-options {option}"
+        )
     if invalid:
         lines = listed([row.line for row in invalid])
         option = f'without={INVALID!r}, --env-options \'{{"without": "{INVALID}"}}\''

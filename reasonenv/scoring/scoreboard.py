@@ -100,7 +100,8 @@ def grade_responses(  # noqa: PLR0913 - keywords of a user
     skipped = skipped or SkipLog()
     stored = stored_responses(rows, skipped)
     if not stored:
-        raise DataError(f"there is no response to score: {dict(skipped.counts) or 'no rows'}")
+        number = sum(skipped.counts.values())
+        raise DataError(f"there is no response to score; rows that were skipped: {number}")
     ids = dict.fromkeys(response.id for response in stored)
     pooled = getattr(module, "POOLED", False)
     options = {**(env_options or {}), "data": data, "split": split}

@@ -40,6 +40,20 @@ def test_a_flag_of_a_peer_ends_in_one_line_with_ours(word, line, capsys):
     assert capsys.readouterr().err == f"error: there is no flag {line}\n"
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "--output-dir lr=3",
+        "--reward accuracy=0.5 format=1",
+        "--push-to-hub true",
+        "--no-freeze-vision",
+        "--env-options=true",
+    ],
+)
+def test_values_like_settings_are_values(words):
+    parse_run(CPGD, words.split())
+
+
 def test_a_setting_of_a_peer_in_a_file_ends_in_one_line_with_ours(tmp_path):
     (tmp_path / "trl.yaml").write_text("max_completion_length: 8\n")
     line = "there is no setting max_completion_length: that is a name of TRL, here it is --max-resp"

@@ -302,7 +302,8 @@ def test_a_row_that_makes_no_problem_is_named_with_what_to_do(tmp_path, row, mes
     (told,) = str(raised.value).splitlines()
     assert told.startswith("mine.jsonl, line 2: ")
     if isinstance(row, dict) and "id" not in row:
-        assert told.endswith("; without=['b'] leaves it out")
+        options = """without=['b'], --env-options '{"without": ["b"]}'"""
+        assert told.endswith(f"; it is left out by {options}")
         assert [problem.id for problem in problems(str(path), without=["b"])] == ["a"]
     assert [problem.id for problem in problems(str(path), without="invalid")] == ["a"]
 
