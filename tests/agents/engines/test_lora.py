@@ -29,13 +29,10 @@ KINDS_OF_LORA = {
 }
 
 
-SLOW = pytest.mark.slow(reason="seconds for each; test_engines has this stage without adapters")
+SLOW = pytest.mark.slow(reason="each pass gathers each weight; other stages do not")
 
 
-KINDS = pytest.mark.slow(reason="a second for each kind; two kinds stay")
-
-
-@pytest.fixture(params=["torch", *(pytest.param(f"deepspeed-{n}", marks=SLOW) for n in (2, 3))])
+@pytest.fixture(params=["torch", "deepspeed-2", pytest.param("deepspeed-3", marks=SLOW)])
 def engine(request, folder):
     return build(request.param, folder)
 
@@ -164,13 +161,7 @@ def test_such_a_reference_is_saved_and_loaded_without_weights(folder, tmp_path):
     assert again.token_kl == [0.5]
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        pytest.param(options, id=name, marks=() if name in ("plain", "PiSSA") else KINDS)
-        for name, options in KINDS_OF_LORA.items()
-    ],
-)
+@pytest.mark.parametrize("options", KINDS_OF_LORA.values(), ids=KINDS_OF_LORA)
 def test_every_kind_of_lora_is_merged_and_without_it_is_the_base_where_it_is_said_to_be(
     folder, options
 ):

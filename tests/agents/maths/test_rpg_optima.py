@@ -30,10 +30,7 @@ def train(learner, ref, num_steps, rate):
     return policies
 
 
-OTHER = pytest.mark.slow(reason="the estimators have one gradient, as test_rpg shows")
-
-
-@pytest.mark.parametrize("estimator", [differentiable, pytest.param(reinforce, marks=OTHER)])
+@pytest.mark.parametrize("estimator", [differentiable, reinforce])
 @pytest.mark.parametrize("divergence", DIVERGENCES)
 def test_with_a_fixed_reference_it_ends_at_the_optimum_of_its_objective(divergence, estimator):
     learner = bare(divergence, estimator, beta=BANDIT["beta"], reference=references.fixed)
