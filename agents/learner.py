@@ -187,6 +187,18 @@ class Learner(ABC):
         """
         return replace(batch, advantage=self.token_advantage(batch, all_reduce))
 
+    def ref_log_prob(self, batch: Batch) -> PerToken:
+        """Log-probabilities under the reference policy, which may be the old one.
+
+        Raises:
+            UsageError: For another one, where `batch.ref_log_prob` is missing.
+        """
+        if not self.uses_reference:
+            return batch.old_log_prob
+        if batch.ref_log_prob is None:
+            raise UsageError("this loss needs ref_log_prob: give it, or the reference no weight")
+        return batch.ref_log_prob
+
     def curriculum(
         self, history: Sequence[Mapping[str, Any]], problems: Sequence[Any]
     ) -> Sequence[int] | None:
@@ -282,11 +294,16 @@ class Learner(ABC):
         if self.second_context is None:
             return {}
         every = log_prob.new_ones(len(log_prob)).bool()
-        values = {"distilled": extras.get("distilled", every)}
-        if self.second_context.divergence is not None and "teacher_logits" in extras:
-            pair = extras["logits"], extras["teacher_logits"]
-            values["divergence"] = divergence_of_logits(self.second_context.divergence, *pair)
-        return values
+        given = {"distilled": extras.get("distilled", every)}
+        divergence = self.second_context.divergence
+        if divergence is None or "divergence" in extras:
+            return given
+        pair = [extras.get(name) for name in ("logits", "teacher_logits")]
+        if any(values is None for values in pair):
+            raise UsageError(
+                f"{type(self).__name__} needs logits and teacher_logits, or their divergence"
+            )
+        return given | {"divergence": divergence_of_logits(divergence, *pair)}
 
     def select_extras(self, **values: Any) -> dict[str, Any]:
         """The learner's `inputs`, by name; entropy and divergence may come with the loss.
@@ -374,15 +391,3 @@ class ReferenceLearner(Learner):
     def reference_schedule(self) -> Refresh | None:
         """`reference`, or None where no second model is needed."""
         return self.reference if self.uses_reference else None
-
-    def ref_log_prob(self, batch: Batch) -> PerToken:
-        """Log-probabilities under the reference policy, which may be the old one.
-
-        Raises:
-            UsageError: For another one, where `batch.ref_log_prob` is missing.
-        """
-        if not self.uses_reference:
-            return batch.old_log_prob
-        if batch.ref_log_prob is None:
-            raise UsageError("this loss needs ref_log_prob: give it, or beta None for without")
-        return batch.ref_log_prob

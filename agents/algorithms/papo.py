@@ -51,10 +51,11 @@ class PAPO(GRPO):
 
     def loss(self, log_prob: PerToken, batch: Batch) -> PerToken:
         """The loss above."""
+        loss = super().loss(log_prob, batch)
         corrupted = batch.extras["corrupted_log_prob"]
         terms = -self.gamma * k3(log_prob, batch.old_log_prob, corrupted)
         terms = terms - self.entropy_weight * log_prob
-        return super().loss(log_prob, batch) + terms.where(batch.distilled[:, None], 0.0)
+        return loss + terms.where(batch.distilled[:, None], 0.0)
 
 
 if __name__ == "__main__":

@@ -104,9 +104,10 @@ class SDPG(Learner):
     def loss(self, log_prob: PerToken, batch: Batch) -> PerToken:
         """The loss above."""
         old, advantage = batch.old_log_prob, batch.advantage
+        ref = self.ref_log_prob(batch)
         terms = self.beta * batch.divergence.where(batch.extras["gate"], 0.0)
         if self.uses_reference:
-            terms = terms + self.alpha * ANCHORS[self.anchor](log_prob, old, batch.ref_log_prob)
+            terms = terms + self.alpha * ANCHORS[self.anchor](log_prob, old, ref)
         if self.surrogate == "on_policy":
             return terms - advantage * log_prob
         bounds = self.clip_low, self.clip_high, self.dual_clip
