@@ -10,6 +10,7 @@ known. So do TRL, IcePop and slime; verl's rejection takes such tokens out of it
 `"ratio_mask(0.99, 1.01) * truncated_weight(2)"`.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -25,8 +26,6 @@ SamplerCorrection = float | Correction | None
 """A cap of `truncated_weight`, a correction, or None."""
 LEVELS = {"token": per_token, "response": per_response, "geometric": geometric}
 """What k is the ratio of: a token, a response (the product), or the geometric mean over one."""
-LARGEST_LOG_WEIGHT = 80.0
-"""Its exponential, and that times a loss, are finite in float32."""
 
 
 class _Bounds:
@@ -38,17 +37,17 @@ class _Bounds:
 
     def __post_init__(self) -> None:
         name = type(self).__name__
-        if not 0 <= self.low <= self.high or not self.high > 0:
+        if not 0 <= self.low <= self.high < math.inf or not self.high > 0:
             raise UsageError(
-                f"{name} got bounds from {self.low} to {self.high}: give 0 <= low <= high, high > 0"
+                f"{name} got bounds from {self.low} to {self.high}: "
+                "give finite ones, 0 <= low <= high, high > 0"
             )
         if self.level not in LEVELS:
             raise UsageError(f"{name} got the level {self.level!r}: give {', '.join(LEVELS)}")
 
     def ratio(self, batch: Batch) -> PerToken:
         """The ratio k at each token."""
-        log_ratio = LEVELS[self.level](sampler_log_ratio(batch), batch.mask)
-        return log_ratio.clamp(max=LARGEST_LOG_WEIGHT).exp()
+        return LEVELS[self.level](sampler_log_ratio(batch), batch.mask).exp()
 
 
 def uncorrected(batch: Batch, log_prob: PerToken) -> PerToken:
@@ -116,7 +115,7 @@ class k3_mask:  # noqa: N801
 
     def __call__(self, batch: Batch, log_prob: PerToken) -> PerToken:
         """Weight of each token."""
-        log_ratio = sampler_log_ratio(batch).clamp(max=LARGEST_LOG_WEIGHT)
+        log_ratio = sampler_log_ratio(batch)
         mean = geometric(torch.expm1(log_ratio) - log_ratio, batch.mask)
         return (mean <= self.high).to(log_prob)
 

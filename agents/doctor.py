@@ -227,12 +227,13 @@ def check_lines(results: Sequence[CheckResult]) -> Iterator[str]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m agents.doctor", description=__doc__)
+    parser_type, streams = _console()
+    parser = parser_type(prog="python -m agents.doctor", description=__doc__)
     add = parser.add_argument
     add("--version", action="version", version=f"reasonenv {metadata.version(DISTRIBUTION)}")
     add("--output-dir", type=Path, default=Path("runs"), help="folder for runs (runs)")
     add("--json", action="store_true", help="print the results as JSON")
-    with _streams():
+    with streams:
         options = parser.parse_args(arguments)
         results = list(run_checks(options.output_dir))
         if options.json:
@@ -242,12 +243,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return int(any(result.level == "problem" for result in results))
 
 
-def _streams() -> AbstractContextManager[None]:
+def _console() -> tuple[type[argparse.ArgumentParser], AbstractContextManager[None]]:
+    """Parser and streams of the other commands, or Python's own."""
     try:
-        from reasonenv.console import standard_streams
+        from reasonenv.console import Parser, standard_streams
     except ImportError:  # a package of the base install is missing, which the checks tell
-        return nullcontext()
-    return standard_streams()
+        return argparse.ArgumentParser, nullcontext()
+    return Parser, standard_streams()
 
 
 if __name__ == "__main__":

@@ -69,6 +69,7 @@ def dry_run(run: Run, learner: Learner, response: str | None = None) -> None:
     steps = checkpoints.steps(folder)
     last = checkpoints.path_of(folder, max(steps)) if steps else None
     env, missing = _environment(run)
+    line = setup.suits(run, env) if env and _is_here(run.model) else ""
     sections = {
         setup.summary(run, learner, last).splitlines()[0]: line,
         "settings that are not the defaults, as --config reads them:": _settings(run, learner),
@@ -160,7 +161,12 @@ def _chat(run: Run) -> Chat:
     name = model_folder(run.model)
     config, tokenizer, images = load_parts(name, trust_remote_code=run.trust_remote_code)
     fit_images(name, images, config, run.max_pixels)
-    return Chat(tokenizer, images, config, options=ChatOptions(run.chat_template, run.stop))
+    return Chat(
+        tokenizer,
+        images,
+        config,
+        options=ChatOptions(run.chat_template, run.stop, run.chat_template_kwargs),
+    )
 
 
 def _prompts(run: Run, env: Any, response: str | None) -> str:

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -10,10 +10,11 @@ from annotated_types import Interval
 
 from agents.cli.exit import errors_in_one_line, standard_streams
 from agents.cli.flags import parse
-from agents.cli.types import validated
+from agents.cli.run_model import checkpoint_of
+from agents.cli.types import JSONObject, validated
 from agents.engines.process import Precision
 from agents.errors import UsageError, typed_errors
-from agents.evaluate.arguments import EvaluationArguments, check_arguments, checkpoint_of
+from agents.evaluate.arguments import EvaluationArguments, check_arguments
 from agents.evaluate.sampler import loaded_sampler
 from agents.rollout import Responses
 from reasonenv.console import print_line
@@ -43,6 +44,8 @@ class GenerationArguments:
     with :user, its system text stands in front of the question."""
     chat_template: Path | None = None
     """File with a chat template in Jinja, instead of the model's."""
+    chat_template_kwargs: JSONObject = field(default_factory=dict)
+    """Variables of the chat template as JSON, such as '{"enable_thinking": false}'."""
     max_response_length: int = 1024
     """Tokens after which a response is cut."""
     temperature: float = 0.0
@@ -74,6 +77,7 @@ class GenerationArguments:
             model=checkpoint_of(self.model),
             trust_remote_code=self.trust_remote_code,
             chat_template=self.chat_template,
+            chat_template_kwargs=self.chat_template_kwargs,
             temperature=self.temperature,
             max_response_length=self.max_response_length,
             max_pixels=None,

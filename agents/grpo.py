@@ -59,8 +59,8 @@ class GRPO(ReferenceLearner):
     def loss(self, log_prob: PerToken, batch: Batch) -> PerToken:
         """The loss above, and α times the drift."""
         old, bounds = batch.old_log_prob, (self.clip_low, self.clip_high, self.dual_clip)
-        actions = self.level(log_prob, batch.mask), self.level(old, batch.mask)
-        loss = clipped_ratio(actions[0], actions[1], batch.advantage, *bounds)
+        new, anchor = (self.level(x, batch.mask) for x in (log_prob, old))
+        loss = clipped_ratio(new, anchor, batch.advantage, *bounds)
         if self.drift_coefficient is not None:
             loss = loss + self.drift_coefficient * policy_drift(log_prob, old, self.drift_cap)
         if self.beta:

@@ -7,7 +7,7 @@ import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
@@ -23,14 +23,23 @@ from agents.cli.defaults import defaults
 from agents.cli.exit import errors_in_one_line, standard_streams
 from agents.cli.flags import parse
 from agents.cli.lasting_output import lasting_output
+from agents.cli.run_model import checkpoint_of
 from agents.cli.settings import environment_options
-from agents.cli.types import Amount, Count, EnvOptions, Seed, StopStrings, validated
+from agents.cli.types import (
+    Amount,
+    Count,
+    EnvOptions,
+    JSONObject,
+    Seed,
+    StopStrings,
+    validated,
+)
 from agents.engines.chat import Chat
 from agents.engines.chat_template import ChatOptions
 from agents.engines.load import check_size, load_model, local_device, save_model
 from agents.engines.model import Policy
 from agents.engines.optimizer import Optimization
-from agents.engines.pretrained import model_folder
+from agents.engines.pretrained import check_suits, model_folder
 from agents.engines.process import computation_dtype, keep_freed_memory, set_threads
 from agents.engines.sampling import Sampling
 from agents.engines.torch import TorchEngine
@@ -43,7 +52,9 @@ from agents.storage.checkpoints import WRITE_ERRORS, failed_write
 from agents.storage.digests import write_digests
 from agents.storage.lock import LOCK, locked
 from reasonenv.console import print_line
+from reasonenv.datasets import has_images
 from reasonenv.errors import DataError
+from reasonenv.registration import find
 
 Example = tuple[Prompt, torch.Tensor]
 """Prompt of a problem, and the tokens of its solution."""
@@ -68,13 +79,16 @@ class FineTuning:
     """Folder with local files of the data set; by default REASONENV_DATA, then the hub. With --env
     file, your questions: .jsonl, .json, .csv, .parquet, or a folder."""
     model: str = "tiny"
-    """Hub name, folder in Hugging Face format, or 'tiny'."""
+    """Hub name, folder in Hugging Face format, directory of a run, or 'tiny'."""
     trust_remote_code: bool = False
     """Run the Python code that a model brings (auto_map in its configuration). It can do anything
     that you can do: read it first."""
     chat_template: Path | None = None
     """File with a chat template in Jinja, instead of the model's; a model without one gets prompts
     of plain text, 'Question: ... Answer:'. Saved with the model."""
+    chat_template_kwargs: JSONObject = field(default_factory=dict)
+    """Variables of the chat template as JSON, such as '{"enable_thinking": false}'. Saved with the
+    model."""
     stop: StopStrings = None
     """Strings that end a response of the model when it samples, besides end tokens, as JSON:
     '["\\nQuestion:", "</answer>"]'. Training does not read them. By default the model's own, or
@@ -107,6 +121,11 @@ def fine_tune(settings: FineTuning) -> Path:
         raise UsageError(f"{folder} is not empty: give another --output-dir")
     options = environment_options(settings.env_options, settings.data)
     with closing(reasonenv.make(settings.env, num_envs=1, **options)) as envs:
+        trust = settings.trust_remote_code
+        parts = settings.model, settings.env, find(settings.env).default_model(options)
+        is_visual = has_images(envs.problems)
+        if line := check_suits(*parts, has_images=is_visual, trust_remote_code=trust):
+            print_line(line, sys.stderr)
         engine = _engine(settings)
         stream = examples(envs, engine.chat, settings)
         bar = ProgressBar(settings.num_steps, of="fine-tuning", displayed=DISPLAYED)
@@ -202,7 +221,7 @@ def _engine(settings: FineTuning) -> TorchEngine:
     device, folder = local_device(), model_folder(settings.model)
     trust: Any = {"trust_remote_code": settings.trust_remote_code}
     check_size(folder, device, trains=True, **trust)
-    options = ChatOptions(settings.chat_template, settings.stop)
+    options = ChatOptions(settings.chat_template, settings.stop, settings.chat_template_kwargs)
     model, chat = load_model(folder, device, torch.float32, chat_options=options, **trust)
     for line in chat.remarks():
         print_line(line, sys.stderr)
@@ -223,6 +242,8 @@ def _policy(settings: FineTuning, model: Any) -> Policy:
 def main(arguments: Sequence[str] | None = None) -> None:
     """The command line; `arguments` are those of this process unless given."""
     settings = parse(FineTuning, "agents.sft", arguments)
+    with errors_in_one_line():
+        settings = replace(settings, model=checkpoint_of(settings.model))
     with (
         lasting_output(),
         errors_in_one_line(),

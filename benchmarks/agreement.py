@@ -23,7 +23,7 @@ from typing import Any
 from baselines import Baseline
 from provenance import provenance
 from reasonenv.grading import VERSION
-from reasonenv.scoring.intervals import wilson
+from reasonenv.scoring.statistics import wilson
 from reasonenv.workers import Grader
 
 HERE = Path(__file__).with_suffix("")

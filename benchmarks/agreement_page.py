@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from reasonenv.scoring.intervals import wilson
+from reasonenv.scoring.statistics import wilson
 
 FOLDER = Path(__file__).with_name("agreement")
 PAGE = FOLDER / "README.md"

@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,8 @@ def make() -> Path:
     target = folder()
     if target.is_dir():
         return target
+    if find_spec("gguf") is None:
+        sys.exit("error: gguf is not installed: run pip install 'reasonenv[dev]'")
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as work:
         model = Path(work) / "model"

@@ -37,6 +37,7 @@ import tempfile
 import time
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
+from importlib.util import find_spec
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -196,6 +197,8 @@ def parsed() -> argparse.Namespace:
     options = parser.parse_args()
     if options.part and not (options.folder and SIZES[options.size].fresh):
         parser.error("--part wants --folder, and a size whose turns are processes of their own")
+    if find_spec("matplotlib") is None and not options.part:
+        parser.error(f"{sys.executable} has no matplotlib for the pictures: install it first")
     # Under attack a side may be ended: that regime is the last one.
     options.regimes = [regime for regime in REGIMES if regime in options.regimes]
     return options

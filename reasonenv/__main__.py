@@ -19,6 +19,7 @@ COMMANDS = {
     "score": "official scores of stored responses",
     "ask": "responses of a chat API to the problems of an environment",
     "envs": "lists the environments with their data sets, splits and default models",
+    "completion": "completion of commands and flags in bash",
 }
 """Modules with a `main` that takes the remaining arguments and returns an exit status."""
 

@@ -178,7 +178,6 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _lock(file: TextIO) -> None:
-    """Raises UsageError where another process writes the file."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -207,7 +206,6 @@ def _env(options: argparse.Namespace) -> gymnasium.Env:
 def _missing_samples(
     env: gymnasium.Env, options: argparse.Namespace, existing: set[Key]
 ) -> list[Any]:
-    """Indices and sample numbers without a response yet."""
     problems: Any = env.get_wrapper_attr("problems")
     ids = distinct_ids(problems, min(len(problems), options.num_problems))
     every = ((index, sample) for index in range(len(ids)) for sample in range(options.samples))

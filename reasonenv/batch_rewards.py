@@ -78,9 +78,8 @@ def as_reward(name: str, function: Any) -> Any:
         return function
     except TypeError as error:
         raise UsageError(
-            f"reward {name!r} is {function!r:.60}, {error}: give a function of response, problem "
-            "and grade that returns a number, or one of completions and columns that returns a "
-            "list, as TRL's"
+            f"reward {name!r}: {error}: give a function of response, problem and grade that "
+            "returns a number, or one of completions and columns that returns a list, as TRL's"
         ) from None
     return function
 

@@ -124,7 +124,6 @@ def _bare_text(answer: str) -> str:
 def _wrong_verdicts(
     pairs: Sequence[tuple[int, Reference, str]], grader: Grader, title: str, expected: bool
 ) -> list[WrongVerdict]:
-    """The wrong verdicts on pairs of a reference and an answer."""
     grades = [
         grader.submit(as_response(answer), reference.answer, reference.options, reference.kind)
         for _, reference, answer in track(pairs, title)

@@ -4,6 +4,7 @@ Text of servers, data, models and file names may hold control characters; no lin
 """
 
 import argparse
+import difflib
 import json
 import logging
 import os
@@ -167,6 +168,23 @@ def exit_status(command: Callable[[], int], interrupted: str = "nothing was save
         return INTERRUPTED
 
 
+class Parser(argparse.ArgumentParser):
+    """A parser that names the nearest flag beside one that does not exist."""
+
+    def parse_known_args(  # pyright: ignore[reportIncompatibleMethodOverride] - of its overloads
+        self, args: Any = None, namespace: Any = None
+    ) -> Any:
+        """As `argparse` does; ends the program with status 2 for a misspelt flag."""
+        flags = [flag for action in self._actions for flag in action.option_strings]
+        words = list(sys.argv[1:] if args is None else args)
+        for word in words[: words.index("--")] if "--" in words else words:
+            name = word.partition("=")[0]
+            is_known = not name.startswith("--") or any(flag.startswith(name) for flag in flags)
+            if not is_known and (near := difflib.get_close_matches(name, flags, 1, 0.7)):
+                self.error(f"there is no flag {name}: did you mean {near[0]}?")
+        return super().parse_known_args(args, namespace)
+
+
 def parse_command(
     script: str,
     package: str,
@@ -187,7 +205,7 @@ def parse_command(
     words = sys.argv[1:] if arguments is None else list(arguments)
     is_module = Path(sys.argv[0]).name == "__main__.py"
     program = f"python -m {package}" if is_module else script
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=program,
         description=about,
         epilog=f"{program} COMMAND --help shows the options of a command.",
@@ -199,9 +217,9 @@ def parse_command(
     return [parser.parse_args(words[:1] or ["--help"]).command, *words[1:]]
 
 
-def new_parser(name: str, about: str | None) -> argparse.ArgumentParser:
+def new_parser(name: str, about: str | None) -> Parser:
     """A parser for `python -m reasonenv.NAME`, with the module's docstring as its description."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=f"python -m reasonenv.{name}",
         description=about,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -88,7 +88,10 @@ def _problems(
     Removes the arguments of the problems, `split` and `holdout` from `kwargs`.
     """
     if "data" not in environment.parameters and kwargs.pop("data", None) is not None:
-        raise UsageError(f"{environment.id} makes its own problems and takes no data")
+        raise UsageError(
+            f"{environment.id} makes its own problems and takes no data: your own questions are "
+            "--env file --data FILE, in Python make('file', data=...)"
+        )
     split, keep = kwargs.pop("split", None), None
     if not callable(environment.splits):  # else `problems` itself looks for the split
         split = environment.resolve_split(split, kwargs)
@@ -106,7 +109,6 @@ def _problems(
 
 
 def _every_split(environment: Environment, options: dict[str, Any]) -> Iterator[Problems]:
-    """The problems of each split whose data are there."""
     for split in environment.split_names(options):
         with suppress(MissingDataError):
             yield _problems(environment, {**options, "split": split})[0]
@@ -163,6 +165,5 @@ def _prompt(environment: Environment, problems: Any, choice: Any) -> str | Promp
 
 
 def _option_names(environment: Environment, kind: Any) -> frozenset[str]:
-    """The arguments of an environment of a class."""
     own = set(inspect.signature(kind).parameters) - {"problems"}
     return environment.parameters | own | _OPTIONS

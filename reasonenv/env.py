@@ -57,7 +57,7 @@ class ReasonEnv(gymnasium.Env[dict[str, Any], str]):
         render_mode: str | None = None,
     ) -> None:
         check_arguments(problems, render_mode)
-        self.problems, self.rewards = problems, by_name(rewards)
+        self.problems, self.rewards = problems, by_name(rewards) if rewards else {}
         self.instruction, self.render_mode = find_prompt(prompt), render_mode
         self.observation_space = observation_space()
         self.action_space = TextSpace()

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -44,8 +44,9 @@ class Environment:
         official: Name of the prompt that "official" stands for, if there is any.
         cluster: Metadata, also a column of the labels, that problems have in common which are right
             and wrong together, such as versions of one; empty if there is none.
-        model: Default base model of a run.
+        model: Default base model of a run, or a function of some arguments of `problems` to it.
         licence: Of the data.
+        sizes: Numbers of problems of splits, as published; of drawn problems there are none.
     """
 
     id: str
@@ -57,8 +58,9 @@ class Environment:
     prompt: "str | PromptTemplate | Callable[[Any], PromptTemplate]" = "plain"
     official: str = ""
     cluster: str = ""
-    model: str = "tiny"
+    model: str | Callable[..., str] = "tiny"
     licence: str = ""
+    sizes: Mapping[str, int] = field(default_factory=dict)
 
     def load(self, **arguments: Any) -> Problems:
         """All problems of a split.
@@ -84,11 +86,14 @@ class Environment:
     def split_names(self, options: Mapping[str, Any] = _NO_OPTIONS) -> Sequence[str]:
         """The splits, which may depend on arguments of the problems, `options`."""
         if callable(self.splits):
-            names = set(inspect.signature(self.splits).parameters) & set(options)
-            return self.splits(**{name: options[name] for name in names})
+            return _called(self.splits, options)
         if self.splits is None:
             return tuple(self.schema.splits) if self.schema else ()
         return self.splits
+
+    def default_model(self, options: Mapping[str, Any] = _NO_OPTIONS) -> str:
+        """The default base model, which may depend on arguments of the problems, `options`."""
+        return _called(self.model, options) if callable(self.model) else self.model
 
     def resolve_split(self, split: str | None, options: Mapping[str, Any] = _NO_OPTIONS) -> Any:
         """The split itself; for None "train" if there is one, else the first, None without splits.
@@ -123,3 +128,9 @@ class Environment:
         """What a problem has in common with others, by its metadata or label; None if nothing."""
         value = metadata.get(self.cluster) if self.cluster else None
         return None if value in (None, "") else str(value)
+
+
+def _called(function: Callable[..., Any], options: Mapping[str, Any]) -> Any:
+    """The value of a function of those options that are its parameters."""
+    names = inspect.signature(function).parameters.keys() & options.keys()
+    return function(**{name: options[name] for name in names})

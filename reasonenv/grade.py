@@ -44,6 +44,9 @@ def _run(options: Any) -> int:
     else:
         rows = [(options.response, options.reference, options.options, options.kind)]
     responses, references, choices, kinds = zip(*rows, strict=True)
+    if empty := [number for number, text in enumerate(references, 1) if not text.strip()]:
+        where = "the reference" if len(rows) == 1 else f"the reference of row {empty[0]}"
+        raise DataError(f"{where} is empty: give the right answer, or leave the row out")
     with Grader(prose=options.prose) as grader:
         grades = grader.grade(responses, references, choices, kinds)
     count, right = len(grades), sum(grade.correct for grade in grades)

@@ -32,19 +32,21 @@ def mm_eureka(response: str, problem: Problem, grade: Grade) -> float:
 
 @functools.cache
 def _pool() -> WorkerPool:
-    return WorkerPool(num_workers=1, timeout=2.0, judge="reasonenv.mm_eureka:judge_with_status")
+    return WorkerPool(num_workers=1, timeout=2.0, judge="reasonenv.mm_eureka:judge")
 
 
-def judge_with_status(text: str, reference: str) -> tuple[bool, str]:
-    """`is_rewarded` as a judge for `Pool`."""
+def judge(text: str, reference: str) -> tuple[bool, str]:
+    """True if the released reward of a text that is not empty is 1, and the status, as `Grade` has.
+
+    The time has no bound.
+    """
     try:
-        return is_rewarded(text, reference), "ok"
+        return _is_rewarded(text, reference), "ok"
     except MemoryError:
         return False, "memory"
 
 
-def is_rewarded(text: str, reference: str) -> bool:
-    """True if the released reward of a text that is not empty is 1; the time has no bound."""
+def _is_rewarded(text: str, reference: str) -> bool:
     from math_verify import (
         ExprExtractionConfig,
         LatexExtractionConfig,

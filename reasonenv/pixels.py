@@ -52,7 +52,6 @@ def _is_size(*sides: int) -> bool:
 
 
 def _checked(array: np.ndarray) -> np.ndarray:
-    """An array of the shape and type of an image."""
     array = array[..., 0] if array.shape[2:] == (1,) else array
     has_channels = array.ndim == 2 or (array.ndim == 3 and 2 <= array.shape[2] <= 4)
     if not has_channels or not array.size or array.dtype.kind not in "buif":

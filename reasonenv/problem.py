@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TypeVar, overload
+from typing import overload
 
 import numpy as np
 
@@ -18,8 +18,6 @@ LONGEST = 2**23
 _SURROGATE = re.compile("[\ud800-\udfff]")
 """Half of a surrogate pair, which UTF-8 cannot encode."""
 _EMPTY: Mapping[str, object] = MappingProxyType({})
-
-Item_co = TypeVar("Item_co", covariant=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,24 +74,33 @@ class Problem:
 Problems = Sequence[Problem]
 
 
-class LazySequence(Sequence[Item_co]):
-    """A sequence whose items are made on access: a subclass defines `__len__` and `item`."""
+class LazyProblems(Sequence[Problem]):
+    """Problems made on access: a subclass defines `__len__` and `make`."""
 
     @abstractmethod
-    def item(self, index: int) -> Item_co:
-        """The item at an index, which may be negative or out of range; see `wrap`."""
+    def make(self, index: int, with_images: bool) -> Problem:
+        """The problem at an index, which may be negative or out of range; see `wrap`.
+
+        Args:
+            index: Of the problem.
+            with_images: False to leave images out that would have to be read.
+        """
 
     @overload
-    def __getitem__(self, index: int) -> Item_co: ...
+    def __getitem__(self, index: int) -> Problem: ...
     @overload
-    def __getitem__(self, index: slice) -> list[Item_co]: ...
-    def __getitem__(self, index: int | slice) -> Item_co | list[Item_co]:
+    def __getitem__(self, index: slice) -> list[Problem]: ...
+    def __getitem__(self, index: int | slice) -> Problem | list[Problem]:
         if isinstance(index, slice):
-            return [self.item(i) for i in range(*index.indices(len(self)))]
-        return self.item(operator.index(index))
+            return [self.make(i, True) for i in range(*index.indices(len(self)))]
+        return self.make(operator.index(index), True)
 
-    def __iter__(self) -> Iterator[Item_co]:
-        return (self.item(index) for index in range(len(self)))
+    def __iter__(self) -> Iterator[Problem]:
+        return (self.make(index, True) for index in range(len(self)))
+
+    def without_images(self, index: int) -> Problem:
+        """A problem without its images, where they need not be read."""
+        return self.make(index, with_images=False)
 
     def wrap(self, index: int) -> int:
         """The index itself, or counted from the end where it is negative.
@@ -104,22 +111,6 @@ class LazySequence(Sequence[Item_co]):
         if not -len(self) <= index < len(self):
             raise IndexError(f"index {index} is out of range: there are {len(self)}")
         return index % len(self)
-
-
-class LazyProblems(LazySequence[Problem]):
-    """Problems made on access: a subclass defines `__len__` and `make`."""
-
-    @abstractmethod
-    def make(self, index: int, with_images: bool) -> Problem:
-        """The problem at an index, see `item`; without images where they would have to be read."""
-
-    def item(self, index: int) -> Problem:
-        """The problem at an index."""
-        return self.make(index, with_images=True)
-
-    def without_images(self, index: int) -> Problem:
-        """A problem without its images, where they need not be read."""
-        return self.make(index, with_images=False)
 
 
 def answer_text(value: object) -> str:

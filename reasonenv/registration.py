@@ -2,6 +2,7 @@
 
 import difflib
 import importlib
+import json
 import os
 from collections.abc import Sequence
 from typing import Any
@@ -43,7 +44,6 @@ def _register(id: str, entry: Environment | str) -> None:
 
 
 def _gymnasium_id(id: str) -> str:
-    """The id that Gymnasium knows, such as "reasonenv/Figures-v2"."""
     return id if "/" in id else f"{NAMESPACE}/{id}"
 
 
@@ -121,9 +121,21 @@ def find(id: str) -> Environment:
             f"{name} has become {RETIRED[name]}: take that, or release 0.3.0 of reasonenv, which "
             f"reproduces records made with {name}"
         )
+    if os.path.exists(id):
+        raise UnknownEnvironmentError(
+            f"no environment is called {id!r}: your own questions are --env file --data {id}, in "
+            f"Python make('file', data={id!r})"
+        )
     ids = {id.lower(): id for id in registry}
     near = difflib.get_close_matches(name.lower(), ids, n=1)
-    hint = f"did you mean {ids[near[0]]}?" if near else f"there are {', '.join(registry)}"
+    if "," in name:
+        parts = json.dumps(name.split(","))
+        raise UnknownEnvironmentError(
+            f"no environment is called {id!r}: several are mixed by --env Mixture-v0 --env-options "
+            f"'{{\"envs\": {parts}}}', in Python make({parts})"
+        )
+    own = f"one that your module registers is module:{name}; there are {', '.join(registry)}"
+    hint = f"did you mean {ids[near[0]]}?" if near else own
     raise UnknownEnvironmentError(f"no environment is called {id!r}: {hint}")
 
 

@@ -27,7 +27,7 @@ def ansi(problem: Problem, response: str | None, grade: Grade | None) -> str:
     lines = [problem.question]
     lines += [f"<image {image.shape[1]}x{image.shape[0]}>" for image in problem.images]
     if response is not None and grade is not None:
-        lines += ["", response, "", verdict_line(problem, grade)]
+        lines += ["", response, "", _verdict_line(problem, grade)]
     return "\n".join(printable(line) for text in lines for line in text.split("\n"))
 
 
@@ -36,7 +36,7 @@ def rgb_array(problem: Problem, response: str | None, grade: Grade | None) -> np
     blocks = [(problem.question, _BLACK)]
     if response is not None and grade is not None:
         blocks.append((response[:_CHARACTERS], _BLACK))
-        blocks.append((verdict_line(problem, grade), _GREEN if grade.correct else _RED))
+        blocks.append((_verdict_line(problem, grade), _GREEN if grade.correct else _RED))
     parts = [_resize(image) for image in problem.images]
     parts += [_text_block(text, color) for text, color in blocks]
     height = sum(part.height + _MARGIN for part in parts) + _MARGIN
@@ -52,7 +52,7 @@ MODES = {"rgb_array": rgb_array, "ansi": ansi}
 """Render modes of an environment."""
 
 
-def verdict_line(problem: Problem, grade: Grade) -> str:
+def _verdict_line(problem: Problem, grade: Grade) -> str:
     """One line with verdict, status, answer and reference."""
     word = "right" if grade.correct else "wrong"
     status = "" if grade.status == "ok" else f" ({grade.status})"

@@ -201,7 +201,6 @@ def totals(rewards: Rewards, answered: Sequence[Answered]) -> list[tuple[float, 
 
 
 def _values(name: str, reward: Reward, answered: Sequence[Answered]) -> list[float]:
-    """A component of each response."""
     if isinstance(reward, BatchReward):
         values = reward.of(answered)
     else:
@@ -211,7 +210,6 @@ def _values(name: str, reward: Reward, answered: Sequence[Answered]) -> list[flo
 
 
 def _sum(rewards: Rewards, parts: Mapping[str, float]) -> float:
-    """The weighted sum of the components that apply."""
     pairs = ((weight, parts[name]) for name, (weight, _) in rewards.items())
     return sum((weight * part for weight, part in pairs if not math.isnan(part)), 0.0)
 
@@ -306,12 +304,11 @@ def _build(name: str, arguments: dict[str, Any], own: Rewards) -> Reward:
 
 
 def _imported(name: str) -> Any:
-    """The function of a module, by its name "module:function"."""
     module, _, function = name.rpartition(":")
-    absent = UsageError(
-        f"reward {name!r}: no module is called {module!r}: run in its folder, or add the folder "
-        "to PYTHONPATH"
-    )
+    hint = "run in its folder, or add the folder to PYTHONPATH"
+    if module.endswith(".py"):
+        hint = f"write {module.removesuffix('.py')}:{function}"
+    absent = UsageError(f"reward {name!r}: no module is called {module!r}: {hint}")
     if not all(part.isidentifier() for part in module.split(".")):
         raise absent
     try:

@@ -36,12 +36,9 @@ from reasonenv.console import (
     standard_streams,
 )
 from reasonenv.files import atomic_write
-from reasonenv.scoring import judges
-from reasonenv.scoring.final_answers import GradedResponses
-from reasonenv.scoring.response_files import SkipLog, read_responses
-from reasonenv.scoring.result_tables import score_tables
-from reasonenv.scoring.scoreboard import comparison, grade_responses, summarize, to_stderr
-from reasonenv.scoring.tables import FORMATS, table_lines
+from reasonenv.scoring.responses import GradedResponses, SkipLog, read_responses
+from reasonenv.scoring.scoreboard import comparison, grade_responses, load_judge, summarize
+from reasonenv.scoring.tables import FORMATS, score_tables, table_lines
 
 
 @standard_streams()
@@ -92,7 +89,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--output", metavar="FILE.json", help="file to write the scores to")
     add("--verdicts", metavar="FILE.jsonl", help="file to write a verdict a response to")
     add("--compare", metavar="OTHER.jsonl", help="responses to compare with, problem by problem")
-    about = "judge in place of the rules; see scoring.judges"
+    about = "judge in place of the rules; see scoring.scoreboard.Judge"
     add("--judge", metavar="MODULE:FUNCTION", help=about)
     add("--seed", type=int, default=0, help="seed of maj@k, and of a test of many problems (0)")
     add("--strict", action="store_true", help="exit with status 1 when a line was skipped")
@@ -100,8 +97,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _graded(options: argparse.Namespace, path: str) -> GradedResponses:
-    skipped = SkipLog(to_stderr)
-    judge = None if options.judge is None else judges.load_judge(options.judge)
+    skipped = SkipLog()
+    judge = None if options.judge is None else load_judge(options.judge)
     rows = read_responses(Path(path), skipped)
     return grade_responses(
         options.env,

@@ -14,15 +14,8 @@ Value_co = TypeVar("Value_co", covariant=True)
 _ALPHABET = [chr(code) for code in range(0x20, 0x7F)] + list("\nαβπθ∠△√×÷±≤≥∞°²³−，。、数学🙂")
 
 
-class UnboundedSpace(Space[Value_co]):
-    """All values of a type; two such spaces of one class are equal.
-
-    Args:
-        seed: Seeds the samples.
-    """
-
-    def __init__(self, seed: int | np.random.Generator | None = None) -> None:
-        super().__init__(seed=seed)
+class _UnboundedSpace(Space[Value_co]):
+    """All values of a type; two such spaces of one class are equal."""
 
     @property
     def is_np_flattenable(self) -> bool:
@@ -39,21 +32,21 @@ class UnboundedSpace(Space[Value_co]):
         return f"{type(self).__name__}()"
 
 
-class BatchSpace(Tuple):
+class _BatchSpace(Tuple):
     """The space of sub-environments that are many and alike, with a short `repr`."""
 
     def __repr__(self) -> str:
         return f"Tuple({self.spaces[0]} x {len(self.spaces)})"
 
 
-@batch_space.register(UnboundedSpace)
-def _batch(space: Space[Any], n: int = 1) -> BatchSpace:
+@batch_space.register(_UnboundedSpace)
+def _batch(space: Space[Any], n: int = 1) -> _BatchSpace:
     """Gymnasium's own batch of a space, seeds included."""
     batch: Any = batch_space.dispatch(Space)(space, n)
-    return BatchSpace(batch.spaces)
+    return _BatchSpace(batch.spaces)
 
 
-class TextSpace(UnboundedSpace[str]):
+class TextSpace(_UnboundedSpace[str]):
     """All strings: any alphabet, any length. Samples have at most 64 characters."""
 
     def sample(self, mask: Any | None = None, probability: Any | None = None) -> str:
@@ -67,7 +60,7 @@ class TextSpace(UnboundedSpace[str]):
         return isinstance(x, str)
 
 
-class ImagesSpace(UnboundedSpace[tuple[np.ndarray, ...]]):
+class ImagesSpace(_UnboundedSpace[tuple[np.ndarray, ...]]):
     """All tuples of RGB images: any number, each [height, width, 3] uint8; see `pixels.is_rgb`.
 
     Samples hold at most three small images.

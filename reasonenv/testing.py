@@ -50,7 +50,6 @@ def _ids(infos: dict[str, Any]) -> list[str]:
 
 
 def _next_ids(env: ReasonVectorEnv) -> list[str]:
-    """Ids of the current problems, from the infos of a step."""
     return _ids(env.step([""] * env.num_envs)[4])
 
 

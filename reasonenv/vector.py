@@ -85,7 +85,7 @@ class ReasonVectorEnv(VectorEnv[Observations, Sequence[str], np.ndarray]):
     ) -> None:
         check_arguments(problems, render_mode)
         _check_numbers(num_envs, group_size, rank, num_ranks)
-        self.problems, self.rewards = problems, by_name(rewards)
+        self.problems, self.rewards = problems, by_name(rewards) if rewards else {}
         self.num_envs, self.group_size = num_envs, group_size
         self.rank, self.num_ranks = rank, num_ranks
         self.instruction = find_prompt(prompt)
@@ -207,7 +207,6 @@ class ReasonVectorEnv(VectorEnv[Observations, Sequence[str], np.ndarray]):
         return frames_html(rgb_array(*entry) for entry in entries)
 
     def _entries(self) -> Sequence[tuple[Problem, str | None, Grade | None]]:
-        """Problem, response and grade of each sub-environment."""
         return self._answered or [(problem, None, None) for problem in self._current]
 
     def close_extras(self, **kwargs: Any) -> None:
@@ -232,13 +231,11 @@ class ReasonVectorEnv(VectorEnv[Observations, Sequence[str], np.ndarray]):
         return Observation({key: tuple(single[key] for single in singles) for key in singles[0]})
 
     def _single_observations(self) -> list[Observation]:
-        """An observation for each sub-environment; those of a group share their images."""
         problems = self._current[:: self.group_size]
         singles = [make_observation(problem, self.instruction) for problem in problems]
         return [Observation(single) for single in singles for _ in range(self.group_size)]
 
     def _ids(self) -> np.ndarray:
-        """Ids of the problems posed now."""
         return _objects([problem.id for problem in self._current])
 
     def _start_grading(self, index: int, response: str) -> Future[Grade]:

@@ -42,7 +42,7 @@ class SAPO(Learner):
     def loss(self, log_prob: PerToken, batch: Batch) -> PerToken:
         """The loss above."""
         advantage = batch.advantage
-        taus = (advantage.new_tensor(tau) for tau in (self.tau_positive, self.tau_negative))
+        taus = (torch.full_like(advantage, x) for x in (self.tau_positive, self.tau_negative))
         tau = torch.where(advantage > 0, *taus)
         ratio = (log_prob - batch.old_log_prob).exp()
         return -4 / tau * torch.sigmoid(tau * (ratio - 1)) * advantage

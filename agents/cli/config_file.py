@@ -82,16 +82,11 @@ def as_arguments(
                 raise UsageError(f"--config: {flag} is {value!r}: give true or false")
             arguments.append(f"--{flag}" if value else f"--no-{flag}")
         else:
-            is_json = name in json_names and isinstance(value, dict | list)
-            arguments += [f"--{flag}", _json(flag, value) if is_json else _single(flag, value)]
+            is_nested = isinstance(value, dict | list)
+            if is_nested and name not in json_names:
+                raise UsageError(f"--config: {flag} is {short(str(value))}: give a single value")
+            arguments += [f"--{flag}", _json(flag, value) if is_nested else str(value)]
     return arguments
-
-
-def _single(flag: str, value: Any) -> str:
-    if isinstance(value, dict | list):
-        kind = "mapping" if isinstance(value, dict) else "list"
-        raise UsageError(f"--config: {flag} is a {kind}: give a single value")
-    return str(value)
 
 
 def _json(flag: str, value: Any) -> str:

@@ -2,8 +2,10 @@
 
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from agents.cli.settings import Run
 from reasonenv.registration import find
@@ -52,18 +54,21 @@ HUB_WIDTHS: dict[str, float] = {
 """Hidden sizes of models on the hub, which are not downloaded to know their defaults."""
 
 
-def defaults(env: str | None = None, model: str | None = None) -> Run:
+def defaults(
+    env: str | None = None, model: str | None = None, options: Mapping[str, Any] | None = None
+) -> Run:
     """Default settings for an environment and a model.
 
     Args:
         env: None for Figures-v2.
         model: None for the default model of the environment.
+        options: Arguments of the environment, by which its default model may be chosen.
 
     Raises:
         UnknownEnvironmentError: No environment has this name.
     """
     registration = find(env or Run.env)
-    run = Run(env=registration.id, model=model or registration.model)
+    run = Run(env=registration.id, model=model or registration.default_model(options or {}))
     width = _hidden_size(run.model)
     if run.model == "tiny" or width <= TINY_WIDTH:
         return run

@@ -2,12 +2,13 @@
 
 import argparse
 import ast
-import difflib
 import inspect
-import re
+import json
 import sys
 from collections.abc import Callable, Container, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields, is_dataclass, make_dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Any, TypeVar, get_origin, get_type_hints
@@ -28,7 +29,8 @@ from agents import (
 from agents.cli import config_file, foreign_flags
 from agents.cli.defaults import defaults
 from agents.cli.exit import errors_in_one_line
-from agents.cli.settings import COMMON, Run
+from agents.cli.run_model import checkpoint_of
+from agents.cli.settings import COMMON, Run, environment_options
 from agents.cli.types import json_fields
 from agents.errors import UsageError
 from agents.learner import Learner
@@ -79,7 +81,6 @@ FUNCTIONS: dict[Any, Functions] = {
     ),
 }
 """Type of a field that is a function, and its values by name."""
-HELP = ("--help", "--help-all")
 ALL = {**_public(advantages), **_public(reductions), **_public(divergences)}
 
 
@@ -100,8 +101,8 @@ def parse(
     """An instance of a dataclass from the command line.
 
     A field that is a dataclass adds its own fields. The program ends after `--help` and
-    `--version`, with status 2 on a flag that does not exist or takes another type, and with 1 on a
-    value out of range or a flag of TRL or verl, in a line with ours.
+    `--version`, with status 2 on a flag that does not exist or takes another type, in a line with
+    ours on those of `foreign_flags`, and with 1 on a value out of range.
 
     Args:
         command: The dataclass.
@@ -113,8 +114,11 @@ def parse(
     if "--version" in words:
         print(f"reasonenv {agents.__version__}")
         sys.exit(0)
-    with errors_in_one_line():
-        _check_words(words, _setting_names(command))
+    settings = _defaults(command)
+    lines = (foreign_flags.correction(*pair, settings) for pair in pairwise(["", *words]))
+    if line := next(filter(None, lines), ""):
+        print(f"error: {line}", file=sys.stderr)
+        sys.exit(2)
     words = ["--help" if word == "--help-all" else word for word in words]
     registry = tyro.constructors.ConstructorRegistry()
     registry.primitive_rule(_named_function)
@@ -124,27 +128,11 @@ def parse(
         return tyro.cli(command, prog=f"python -m {module}", args=words, **extra)
 
 
-def _setting_names(command: Any) -> set[str]:
-    """Names of the settings of a dataclass and of those in its fields."""
+def _defaults(command: Any) -> dict[str, Any]:
+    """Defaults of the settings of a dataclass and of those in its fields, by name."""
     nested = [field.type for field in fields(command) if is_dataclass(field.type)]
-    return {field.name for field in fields(command)}.union(*map(_setting_names, nested))
-
-
-def _check_words(words: Sequence[str], names: Container[str]) -> None:
-    """Raises UsageError for a misspelt --help, a flag of TRL or verl, or digits of other scripts.
-
-    Args:
-        words: Arguments of the command line.
-        names: Settings that the command has.
-    """
-    for word in words:
-        name = word.partition("=")[0].removeprefix("--").replace("-", "_")
-        if word.startswith("--") and name not in names and (line := foreign_flags.advice(name)):
-            raise UsageError(f"there is no flag {word.partition('=')[0]}: {line}")
-        if word not in HELP and word[:3] == "--h" and difflib.get_close_matches(word, HELP):
-            raise UsageError(f"there is no flag {word}: did you mean --help?")
-        if re.fullmatch(r"(--[\w-]+=)?[-+.\de]+", word) and not word.isascii():
-            raise UsageError(f"{word!r} has digits that are not ASCII: write 0 to 9")
+    own = {field.name: field.default for field in fields(command)}
+    return {name: value for kind in nested for name, value in _defaults(kind).items()} | own
 
 
 def parse_run(
@@ -164,6 +152,8 @@ def parse_run(
         settings = config_file.read_config(first.pop("config")) if "config" in first else {}
         settings = _resumed_settings(learner, settings | first) | settings
         given = settings | first
+        if isinstance(given.get("model"), str):
+            given["model"] = checkpoint_of(given["model"])
         values = {"run": default_run(learner, given), "learner": learner(), "file": ConfigFile()}
         values |= {kind.__name__.lower(): kind() for kind in others}
         known = vars(values["run"]) | vars(values["learner"])
@@ -176,12 +166,15 @@ def parse_run(
     about = (inspect.getdoc(learner) or "").split("\n\n")[0]
     command.__doc__ = f"{about}\n\n--help shows the flags of most runs, --help-all every flag."
     parsed: Any = parse(command, module_name(learner), words, command(**values))
-    return tuple(getattr(parsed, name) for name in values if name != "file")
+    run = replace(parsed.run, model=given.get("model", parsed.run.model))
+    return run, *(getattr(parsed, name) for name in values if name not in ("run", "file"))
 
 
 def default_run(learner: type[Learner], given: Mapping[str, Any]) -> Run:
     """Default settings of a run, from the environment, model and sizes among those given."""
-    run = defaults(given.get("env"), given.get("model"))
+    options = given.get("env_options")
+    options = environment_options(options if isinstance(options, dict) else {}, given.get("data"))
+    run = defaults(given.get("env"), given.get("model"), options)
     run = _fitting(run, {name: given[name] for name in SIZES if name in given})
     return replace(run, **learner.run_defaults(run.max_response_length))
 
@@ -211,10 +204,12 @@ def _fitting(run: Run, sizes: Mapping[str, Any]) -> Run:
 
 def _leading_flags(arguments: Sequence[str]) -> dict[str, Any]:
     """The flags from which defaults of other flags follow, without those that are absent."""
-    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, usage="--help lists flags")
     add = parser.add_argument
     add("--env")
     add("--model")
+    add("--data")
+    add("--env-options", "--env_options", type=_object)
     for name in SIZES:
         add(f"--{name.replace('_', '-')}", f"--{name}", type=_size)
     add("--config", type=Path)
@@ -228,6 +223,12 @@ def _leading_flags(arguments: Sequence[str]) -> dict[str, Any]:
 def _size(text: str) -> int | str:
     """An integer, or a text that is none as it is."""
     return int(text) if text.isdecimal() and len(text) < 10 else text
+
+
+def _object(text: str) -> Any:
+    """The value of a JSON text; one that is none is refused later."""
+    with suppress(ValueError, RecursionError):
+        return json.loads(text)
 
 
 def _resumed_settings(learner: type[Learner], given: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,9 @@
-"""Flags of TRL and verl, by which a user of these looks for ours."""
+"""Flags as in TRL, verl and Hydra, by which a user of these looks for ours, and other slips."""
+
+import difflib
+import re
+from collections.abc import Mapping
+from typing import Any
 
 _SIZES = "--minibatch-size (responses of an optimizer step, over all ranks) and --microbatch-size"
 _ROLLOUT = "--num-prompts and --group-size, which are the responses of a rollout"
@@ -60,6 +65,7 @@ VERL = {
     "kl_loss_type": "--divergence, where the algorithm has one",
     "logger": "--track",
     "loss_agg_mode": "--reduction",
+    "n": "--group-size",
     "n_gpus_per_node": "torchrun --nproc-per-node",
     "ppo_epochs": "--epochs",
     "ppo_max_token_len_per_gpu": "--tokens-per-microbatch",
@@ -72,6 +78,7 @@ VERL = {
     "train_batch_size": "--num-prompts",
 }
 PEERS = {"TRL": TRL, "verl": VERL}
+HELP = ("--help", "--help-all")
 
 
 def advice(name: str) -> str:
@@ -85,3 +92,37 @@ def advice(name: str) -> str:
         if name in table:
             return f"that is a name of {peer}, here it is {table[name]}"
     return ""
+
+
+def correction(previous: str, word: str, settings: Mapping[str, Any]) -> str:
+    """A line on a word of a command line that no setting takes; "" for most words.
+
+    It is a misspelt --help, a setting of TRL or verl, one as in Hydra, such as `env=Figures-v2`,
+    true after a flag without a value, or has digits of other scripts.
+
+    Args:
+        previous: The word before it, or "".
+        word: Of the command line.
+        settings: Defaults of the settings of the command, by name.
+    """
+    flag, _, value = word.partition("=")
+    name, before = (each.lstrip("-").replace("-", "_") for each in (flag, previous))
+    if word.startswith("--") and name not in settings and (line := advice(name)):
+        return f"there is no flag {flag}: {line}"
+    if word not in HELP and word[:3] == "--h" and difflib.get_close_matches(word, HELP):
+        return f"there is no flag {word}: did you mean --help?"
+    if word.lower() in ("true", "false") and type(settings.get(before)) is bool:
+        return f"{previous} takes no value: give {previous} or --no-{before.replace('_', '-')}"
+    if value and "env" in settings and "-" not in (previous[:1], word[:1]):
+        return _without_equals(name.rpartition(".")[2], value, settings)
+    if re.fullmatch(r"(--[\w-]+=)?[-+.\de]+", word) and not word.isascii():
+        return f"{word!r} has digits that are not ASCII: write 0 to 9"
+    return ""
+
+
+def _without_equals(name: str, value: str, settings: Mapping[str, Any]) -> str:
+    """A line on `name=value`; "" where the name is none of a setting."""
+    if name in settings:
+        return f"settings are flags: --{name.replace('_', '-')} {value}"
+    line = advice(name)
+    return f"settings are flags, and {name} none of them: {line}" if line else ""

@@ -62,15 +62,11 @@ class Interrupt:
         if number not in (signal.SIGINT, signal.SIGTERM):
             _leave_closed_terminal()
         if self._rank == 0 and first:
+            advice = "Ctrl-C once more stops at once"
+            if TORCHRUN in os.environ:
+                advice = "torchrun kills it after 30 seconds unless --shutdown-timeout gives more"
             # Not print: the signal may have interrupted it with its buffer locked.
-            write(2, f"\nsaving after this {self._what}; {_advice()}\n".encode())
-
-
-def _advice() -> str:
-    """Advice to the user while the unit of work is completed."""
-    if TORCHRUN in os.environ:
-        return "torchrun kills it after 30 seconds unless --shutdown-timeout gives more"
-    return "Ctrl-C once more stops at once"
+            write(2, f"\nsaving after this {self._what}; {advice}\n".encode())
 
 
 def _leave_closed_terminal() -> None:

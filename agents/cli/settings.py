@@ -69,8 +69,9 @@ class Run:
     the form of TRL's, each with a weight or 1: --reward accuracy mine:brief=0.2. Rewards with
     arguments: --env-options."""
     model: str = "tiny"
-    """Hub name, folder in Hugging Face format, or 'tiny' (0.7 million parameters, which read
-    Figures-v2 at levels 1 and 2); by default the environment's."""
+    """Hub name, folder in Hugging Face format, directory of a run (its best or else last
+    checkpoint), or 'tiny' (0.7 million parameters, which read Figures-v2 at levels 1 and 2); by
+    default the environment's."""
     teacher: str | None = None
     """Hub name or folder of the model that teaches, with the same tokenizer: for the algorithm opd,
     and for sdft, sdpo and others in place of the policy itself."""
@@ -80,6 +81,9 @@ class Run:
     chat_template: Path | None = None
     """File with a chat template in Jinja, instead of the model's; a model without one gets prompts
     of plain text, 'Question: ... Answer:'. Saved in every checkpoint."""
+    chat_template_kwargs: JSONObject = field(default_factory=dict)
+    """Variables of the chat template as JSON, such as '{"enable_thinking": false}'. Saved in every
+    checkpoint."""
     stop: StopStrings = None
     """Strings that end a response, besides end tokens, as JSON: '["\\nQuestion:", "</answer>"]'. A
     closing tag stays in the text. By default the model's own, or "\\nQuestion:" where it has no

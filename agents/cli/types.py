@@ -94,6 +94,7 @@ _WORDS = {
     "extra_forbidden": "there is no such option",
 }
 """What to give, by the type of pydantic's error."""
+_QUOTES = """give it in single quotes, such as '{"name": 1}'"""
 
 
 def validated(settings: D) -> D:
@@ -116,7 +117,8 @@ def _line(error: Any) -> str:
         if isinstance(value, _InvalidJSON):
             json.loads(value, object_pairs_hook=unique_keys)
     except (ValueError, RecursionError) as reason:
-        return f"{flag} {short(value)!r} is not valid JSON: {short(str(reason).partition(';')[0])}"
+        reason = short(str(reason).partition(";")[0])
+        return f"{flag} {short(value)!r} is not valid JSON: {reason}: {_QUOTES}"
     if error["type"] == "value_error":
         return f"{flag} {error['ctx']['error']}"
     bounds = {n: f"{b:g}" if isinstance(b, float) else b for n, b in error.get("ctx", {}).items()}

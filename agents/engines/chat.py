@@ -22,6 +22,7 @@ from agents.engines.chat_template import (
     read_template,
     saved_stop_strings,
     special_tokens,
+    with_variables,
     without_system,
 )
 from agents.engines.pretrained import one_line
@@ -55,11 +56,13 @@ class Chat:
             image_processor: Of transformers; None for a text-only model.
             config: The model's configuration.
             generation: Its generation configuration, which may have further end tokens.
-            options: Chat template and stop strings of the user's; None for the model's own.
+            options: Chat template, its variables and stop strings of the user's; None for the
+                model's own.
 
         Raises:
             ModelError: The tokenizer has no end token.
-            UsageError: The user's chat template cannot be read, or a stop string would end nothing.
+            UsageError: The user's chat template cannot be read or has no such variable, or a stop
+                string would end nothing.
         """
         options = options or ChatOptions()
         self.tokenizer = tokenizer
@@ -76,6 +79,8 @@ class Chat:
             self._template_name = f"--chat-template {options.chat_template}"
         elif self.is_plain:
             tokenizer.chat_template = plain_template(tokenizer)
+        if options.variables:
+            tokenizer.chat_template = with_variables(tokenizer.chat_template, options.variables)
         own = saved_stop_strings(generation) or (PLAIN_STOP if self.is_plain else ())
         self.stop: tuple[str, ...] = own if options.stop is None else options.stop
         """Strings that end a response."""

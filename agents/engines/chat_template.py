@@ -1,8 +1,8 @@
 """Format of a chat: its template, what ends a response, and which tokens are never sampled."""
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -43,12 +43,38 @@ _CLOSING_TAG = re.compile(r"</[^<>]*>")
 
 @dataclass(frozen=True)
 class ChatOptions:
-    """A user's chat template and stop strings, in place of the model's own."""
+    """A user's chat template, stop strings and variables, in place of the model's own."""
 
     chat_template: Path | None = None
     """File with a template in Jinja."""
     stop: tuple[str, ...] | None = None
     """Strings that end a response."""
+    variables: Mapping[str, Any] = field(default_factory=dict)
+    """Variables of the template, --chat-template-kwargs."""
+
+
+def with_variables(template: Any, variables: Mapping[str, Any]) -> str:
+    """A template that sets some of its variables, as `apply_chat_template` does by its keywords.
+
+    Saved with a model, it has their values wherever it is used.
+
+    Raises:
+        UsageError: The model has several templates, or the template has no such variable.
+    """
+    if not isinstance(template, str):
+        raise UsageError("--chat-template-kwargs is for one template: give it by --chat-template")
+    starts = {name: f"{{% set {name} = " for name in variables}
+    lines = template.splitlines(keepends=True)
+    while lines and lines[0].startswith(tuple(starts.values())):
+        lines.pop(0)  # set before the model was saved
+    for name in variables:
+        if not (name.isidentifier() and re.search(rf"\b{name}\b", "".join(lines))):
+            raise UsageError(
+                f"--chat-template-kwargs: the chat template has no variable {name!r:.60}"
+            )
+    # transformers leaves out the line break after a block.
+    values = [f"{start}{variables[name]!r} %}}\n" for name, start in starts.items()]
+    return "".join([*values, *lines])
 
 
 def without_system(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -3,7 +3,6 @@
 import argparse
 import hashlib
 import re
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -30,12 +29,8 @@ from agents.engines.chat_template import read_template
 from agents.engines.process import Precision
 from agents.errors import UsageError
 from agents.evaluate.evaluator import BATCH, EvaluationTask
-from agents.monitoring.logs import best_step
-from agents.storage import checkpoints
 from agents.storage.digests import data_digest
 from agents.storage.json_files import json_value
-from agents.storage.provenance import recorded_settings
-from reasonenv.console import print_line
 from reasonenv.entry_points import takes_option
 from reasonenv.registration import find
 
@@ -69,6 +64,8 @@ class EvaluationArguments:
     chat_template: Path | None = None
     """File with a chat template in Jinja, instead of the model's; a model without one gets prompts
     of plain text, 'Question: ... Answer:'."""
+    chat_template_kwargs: JSONObject = field(default_factory=dict)
+    """Variables of the chat template as JSON, such as '{"enable_thinking": false}'."""
     stop: StopStrings = None
     """Strings that end a response, besides end tokens, as JSON: '["\\nQuestion:", "</answer>"]'. A
     closing tag stays in the text. By default the model's own, or "\\nQuestion:" where it has no
@@ -143,19 +140,22 @@ class EvaluationArguments:
         return json_value(settings | {"weights": weights_digest(self.model)})
 
 
-def default_arguments(envs: Sequence[str] = (), model: str | None = None) -> EvaluationArguments:
+def default_arguments(
+    envs: Sequence[str] = (), model: str | None = None, data: str | None = None
+) -> EvaluationArguments:
     """Arguments with the model, lengths and image size of a training run.
 
     Raises:
         UsageError: No model is given, and the environments have different default models.
     """
-    models = {find(env).model for env in envs}
+    options = {"data": data}
+    models = {find(env).default_model(options) for env in envs}
     if model is None and len(models) > 1:
         raise UsageError(
             f"these environments have different default models ({', '.join(sorted(models))}): "
             "choose one with --model"
         )
-    run = defaults(envs[0] if envs else None, model)
+    run = defaults(envs[0] if envs else None, model, options)
     return EvaluationArguments(
         env=tuple(envs) or (run.env,),
         model=run.model,
@@ -165,35 +165,14 @@ def default_arguments(envs: Sequence[str] = (), model: str | None = None) -> Eva
     )
 
 
-def envs_and_model(arguments: Sequence[str] | None) -> tuple[list[str], str | None]:
-    """Values of the two flags that other defaults depend on."""
+def leading_flags(arguments: Sequence[str] | None) -> tuple[list[str], str | None, str | None]:
+    """Environments, model and data, on which other defaults depend."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("--env", nargs="*", default=[])
     parser.add_argument("--model")
+    parser.add_argument("--data")
     options, _ = parser.parse_known_args(arguments)
-    return options.env, options.model
-
-
-def checkpoint_of(model: str) -> str:
-    """The best kept or else the last checkpoint of a run's directory; other models as they are.
-
-    Prints a line that says which.
-
-    Raises:
-        UsageError: The run has no checkpoint yet.
-        CheckpointError: Each of its checkpoints is damaged.
-    """
-    folder = Path(model)
-    if not (folder / "run.json").is_file():
-        return model
-    metric = recorded_settings(folder).get("keep_best")
-    best = best_step(folder, metric, checkpoints.steps(folder)) if metric else None
-    checkpoint = checkpoints.path_of(folder, best) if best else checkpoints.latest(folder)
-    if checkpoint is None:
-        raise UsageError(f"--model {model}: this run has no checkpoint yet")
-    which = f"the best by {metric}" if best else "the last"
-    print_line(f"model: {checkpoint}, {which} checkpoint of the run", sys.stderr)
-    return str(checkpoint)
+    return options.env, options.model, options.data
 
 
 def weights_digest(model: str) -> str | None:

@@ -8,12 +8,12 @@ from dataclasses import replace
 
 from agents.cli.exit import errors_in_one_line, standard_streams
 from agents.cli.flags import parse
+from agents.cli.run_model import checkpoint_of
 from agents.errors import typed_errors
 from agents.evaluate.arguments import (
     EvaluationArguments,
-    checkpoint_of,
     default_arguments,
-    envs_and_model,
+    leading_flags,
 )
 from agents.evaluate.sampler import loaded_sampler
 from agents.evaluate.session import Stopped, run_evaluation
@@ -29,9 +29,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     An evaluation that SIGINT, SIGTERM or SIGHUP ends exits with 128 plus the signal's number.
     """
     with errors_in_one_line():
-        envs, model = envs_and_model(arguments)
+        envs, model, data = leading_flags(arguments)
         model = checkpoint_of(model) if model else None
-        default = default_arguments(envs, model)
+        default = default_arguments(envs, model, data)
     options = parse(EvaluationArguments, "agents.evaluate", arguments, default)
     options = replace(options, model=model or options.model)
     folder = options.folder()

@@ -30,6 +30,7 @@ from reasonenv.datasets import INVALID, distinct_ids, listed
 from reasonenv.entry_points import invalid_rows
 from reasonenv.environment import LONGEST_SPLIT, NUM_GENERATED
 from reasonenv.errors import DataError
+from reasonenv.problem import Problems
 from reasonenv.registration import find
 from reasonenv.scoring import over_problems, standard_error
 
@@ -99,6 +100,15 @@ class Evaluator:
         is_generated = size > LONGEST_SPLIT
         limit = task.num_problems or (NUM_GENERATED if is_generated else size)
         self.num_problems = min(limit, size)
+        indices = list(range(self.num_problems))
+        self._batches = [
+            (indices[first : first + self._num_places], repeat)
+            for repeat in range(task.num_samples // self._group_size)
+            for first in indices[:: self._num_places]
+        ]
+        """Indices of the problems of each batch, and the number of the repetition."""
+        self.batch_sizes = [len(indices) * self._group_size for indices, _ in self._batches]
+        """Responses of each batch."""
         if not is_generated:
             distinct_ids(self._envs.problems, self.num_problems)
         self._split_size = None if is_generated else size + self.num_left_out
@@ -106,17 +116,13 @@ class Evaluator:
         """Called when a response is complete."""
 
     @property
-    def num_responses(self) -> int:
-        """Of the whole task."""
-        return self.num_problems * self.task.num_samples
-
-    def batch_sizes(self) -> list[int]:
-        """Responses of each batch."""
-        return [len(indices) * self._group_size for indices, _ in self._batches()]
+    def problems(self) -> Problems:
+        """Those of the split, also beyond the ones that are posed."""
+        return self._envs.problems
 
     def rows(self, sampler: RolloutEngine, start: int = 0, stride: int = 1) -> Iterator[list[Row]]:
         """Graded responses of batch `start` and of every `stride`-th batch after it."""
-        for indices, repeat in list(self._batches())[start::stride]:
+        for indices, repeat in self._batches[start::stride]:
             yield self._batch(sampler, indices, repeat)
 
     def evaluation(self, rows: Sequence[Row]) -> Evaluation:
@@ -149,13 +155,6 @@ class Evaluator:
     def close(self) -> None:
         """Ends the grading processes."""
         self._envs.close()
-
-    def _batches(self) -> Iterator[tuple[list[int], int]]:
-        """Indices of the problems of each batch, and the number of the repetition."""
-        for repeat in range(self.task.num_samples // self._group_size):
-            for first in range(0, self.num_problems, self._num_places):
-                stop = min(first + self._num_places, self.num_problems)
-                yield list(range(first, stop)), repeat
 
     def _batch(self, sampler: RolloutEngine, indices: list[int], repeat: int) -> list[Row]:
         """Rows of some problems; one that cannot be posed does not affect the others."""
@@ -262,7 +261,7 @@ def evaluate(
     """
     rank, num_ranks = (engine.rank, engine.num_ranks) if engine else (0, 1)
     with closing(Evaluator(task)) as evaluator:
-        total, count = evaluator.num_responses, len(evaluator.batch_sizes())
+        total, count = sum(evaluator.batch_sizes), len(evaluator.batch_sizes)
         progress(0, total)
         counts = itertools.count(num_ranks, num_ranks)
         evaluator.on_response = lambda: progress(min(next(counts), total), total)

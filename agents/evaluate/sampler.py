@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
 
 import torch
@@ -39,10 +39,9 @@ def loaded_sampler(options: EvaluationArguments) -> Iterator[RolloutEngine]:
     if message := set_threads():
         print(message, file=sys.stderr)
     folder = model_folder(options.model)
-    if uses_vllm(options.sampler):
-        yield from _vllm(options, folder)
-    else:
-        yield _transformers(options, folder)
+    make = _vllm if uses_vllm(options.sampler) else _transformers
+    with closing(make(options, folder)) as sampler:
+        yield sampler
 
 
 def _transformers(options: EvaluationArguments, folder: str) -> RolloutEngine:
@@ -57,27 +56,17 @@ def _transformers(options: EvaluationArguments, folder: str) -> RolloutEngine:
     return TransformersSampler(Policy(model, dtype), chat, sampling, length, batch_size)
 
 
-def _vllm(options: EvaluationArguments, folder: str) -> Iterator[RolloutEngine]:
+def _vllm(options: EvaluationArguments, folder: str) -> RolloutEngine:
     from agents.engines.vllm.sampler import VLLMSampler
 
     # Only the chat of this copy is used: vLLM reads the weights itself.
-    defaults: Any = {"trust_remote_code": options.trust_remote_code}
-    if options.dtype != "auto":
-        defaults["dtype"] = options.dtype
     _, chat = _load(options, folder, torch.device("meta"))
+    defaults: Any = {"trust_remote_code": options.trust_remote_code}
+    defaults |= {} if options.dtype == "auto" else {"dtype": options.dtype}
     defaults |= ALONE if torch.cuda.is_available() else {}
-    sampler = VLLMSampler(
-        folder,
-        chat,
-        _sampling(options, chat.banned),
-        options.max_response_length,
-        log_probs=False,
-        options=defaults | options.vllm,
-    )
-    try:
-        yield sampler
-    finally:
-        sampler.close()
+    sampling, length = _sampling(options, chat.banned), options.max_response_length
+    given = defaults | options.vllm
+    return VLLMSampler(folder, chat, sampling, length, log_probs=False, options=given)
 
 
 def _load(options: EvaluationArguments, folder: str, device: torch.device) -> tuple[Any, Chat]:
@@ -90,7 +79,7 @@ def _load(options: EvaluationArguments, folder: str, device: torch.device) -> tu
         torch.bfloat16 if is_half else torch.float32,
         options.max_pixels,
         trust_remote_code=options.trust_remote_code,
-        chat_options=ChatOptions(options.chat_template, options.stop),
+        chat_options=ChatOptions(options.chat_template, options.stop, options.chat_template_kwargs),
     )
     for line in chat.remarks():
         print_line(line, sys.stderr)

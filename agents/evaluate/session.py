@@ -14,22 +14,18 @@ import numpy as np
 from agents.cli.interrupt import Interrupt
 from agents.cli.settings import environment_options
 from agents.engines import RolloutEngine
+from agents.engines.pretrained import check_suits
 from agents.errors import AgentsError, RecordError
 from agents.evaluate.arguments import EvaluationArguments, check_arguments
 from agents.evaluate.evaluator import EvaluationTask, Evaluator
-from agents.evaluate.statistics import (
-    Result,
-    Row,
-    fault_lines,
-    sample_scores,
-    scored_rows,
-)
+from agents.evaluate.statistics import Result, Row, fault_lines, sample_scores, scored_rows
 from agents.monitoring.progress_bar import ProgressBar
 from agents.storage.atomic_files import append, write_atomically
 from agents.storage.json_files import json_line, json_value, read_json, read_json_lines
 from agents.storage.lock import locked
 from agents.storage.provenance import grader_change, read_run, write_run
 from reasonenv.console import print_line
+from reasonenv.datasets import has_images
 from reasonenv.environment import HELD_OUT
 from reasonenv.errors import ReasonEnvError
 from reasonenv.grading import VERSION
@@ -43,45 +39,30 @@ class Stopped(Exception):  # noqa: N818 - no error: the responses are on the dis
     """A signal ended the evaluation between two batches; its argument is the signal's name."""
 
 
-class ResponseFile:
-    """The responses to one evaluation task in a file, a line each, in whole batches."""
+def read_batches(path: Path, sizes: Sequence[int]) -> tuple[list[Row], int]:
+    """The responses in a file, a line each, of whole batches, and the number of these.
 
-    def __init__(self, path: Path, sizes: Sequence[int]) -> None:
-        """Reads the responses of an earlier run, and removes those of an incomplete batch.
+    Those of an incomplete batch are removed from the file.
 
-        Args:
-            path: A `.jsonl`, which need not exist.
-            sizes: Responses of each batch.
+    Args:
+        path: A `.jsonl`, which need not exist.
+        sizes: Responses of each batch.
 
-        Raises:
-            RecordError: The file is damaged, or holds too many responses.
-        """
-        self.path = path
-        self.rows: list[Row] = read_json_lines(path)
-        if len(self.rows) > sum(sizes):
-            raise RecordError(
-                f"{path} holds {len(self.rows)} responses, more than the {sum(sizes)} of this "
-                "evaluation: its problems differ; give another --output-dir"
-            )
-        self.num_batches = int(np.searchsorted(np.cumsum(sizes), len(self.rows), side="right"))
-        """Batches that are complete."""
-        self._sizes = sizes
-        count = sum(sizes[: self.num_batches])
-        content = b"".join(json_line(row) for row in self.rows[:count])
-        if path.exists() and path.stat().st_size != len(content):
-            write_atomically(path, content)
-        del self.rows[count:]
-
-    @property
-    def is_complete(self) -> bool:
-        """True if no batch is missing."""
-        return self.num_batches == len(self._sizes)
-
-    def append(self, rows: Sequence[Row]) -> None:
-        """Adds a batch, durably on return, and either whole or not at all."""
-        append(self.path, b"".join(json_line(row) for row in rows))
-        self.rows += rows
-        self.num_batches += 1
+    Raises:
+        RecordError: The file is damaged, or holds too many responses.
+    """
+    rows = read_json_lines(path)
+    if len(rows) > sum(sizes):
+        raise RecordError(
+            f"{path} holds {len(rows)} responses, more than the {sum(sizes)} of this "
+            "evaluation: its problems differ; give another --output-dir"
+        )
+    num_batches = int(np.searchsorted(np.cumsum(sizes), len(rows), side="right"))
+    del rows[sum(sizes[:num_batches]) :]
+    content = b"".join(map(json_line, rows))
+    if path.exists() and path.stat().st_size != len(content):
+        write_atomically(path, content)
+    return rows, num_batches
 
 
 def run_evaluation(
@@ -110,27 +91,40 @@ def run_evaluation(
         check_settings(folder, settings)
         if message := grader_change(folder, VERSION):
             print_line(message, sys.stderr)
-        files = [ResponseFile(folder / _file_name(e.task.env), e.batch_sizes()) for e in evaluators]
+        batches = [read_batches(_file_of(e, folder), e.batch_sizes) for e in evaluators]
+        done = [len(rows) for rows, _ in batches]
         with ExitStack() as samplers:  # closed before official scores are computed
             load_sampler = cache(lambda: samplers.enter_context(make_sampler()))
-            if not all(file.is_complete for file in files):
+            if done != [sum(each.batch_sizes) for each in evaluators]:
+                for each in evaluators:
+                    check_model(arguments, each)
                 load_sampler()  # a model that cannot be loaded fails before anything is written
-                write_run(folder, settings, sum(len(file.rows) for file in files), VERSION)
+                write_run(folder, settings, sum(done), VERSION)
             with Interrupt(what="batch") as interrupt:
                 speeds = [
-                    _sample(*both, load_sampler, interrupt)
-                    for both in zip(evaluators, files, strict=True)
+                    _sample(evaluator, _file_of(evaluator, folder), each, load_sampler, interrupt)
+                    for evaluator, each in zip(evaluators, batches, strict=True)
                 ]
         results = {
-            evaluator.task.env: _result(evaluator, file.rows, speed, arguments.temperature)
-            for evaluator, file, speed in zip(evaluators, files, speeds, strict=True)
+            evaluator.task.env: _result(evaluator, rows, speed, arguments.temperature)
+            for evaluator, (rows, _), speed in zip(evaluators, batches, speeds, strict=True)
         }
         return _write(folder, results)
 
 
-def _file_name(env: str) -> str:
+def check_model(arguments: EvaluationArguments, evaluator: Evaluator) -> None:
+    """Checks before a download that the model reads the problems; see `check_suits`."""
+    task, trust = evaluator.task, arguments.trust_remote_code
+    options = environment_options(task.env_options, task.data)
+    parts = arguments.model, task.env, find(task.env).default_model(options)
+    is_visual = has_images(evaluator.problems)
+    if line := check_suits(*parts, has_images=is_visual, trust_remote_code=trust):
+        print_line(line, sys.stderr)
+
+
+def _file_of(evaluator: Evaluator, folder: Path) -> Path:
     """Of the responses to an environment, which may have a library before a slash."""
-    return f"{env.replace('/', '-')}.jsonl"
+    return folder / f"{evaluator.task.env.replace('/', '-')}.jsonl"
 
 
 def trained_line(model: str, task: EvaluationTask, split: str) -> str:
@@ -189,29 +183,29 @@ def _flag(name: str) -> str:
 
 def _sample(
     evaluator: Evaluator,
-    file: ResponseFile,
+    path: Path,
+    batches: tuple[list[Row], int],
     load_sampler: Callable[[], RolloutEngine],
     interrupt: Interrupt,
 ) -> float | None:
-    """Samples the missing batches; returns responses per second, None if none was missing."""
-    if file.is_complete:
+    """Adds the missing batches, each durably and whole; responses a second, None without any."""
+    (rows, num_batches), total = batches, sum(evaluator.batch_sizes)
+    if (start_count := len(rows)) == total:
         return None
-    start_count, start_time = len(file.rows), time.monotonic()
-    batches = evaluator.rows(load_sampler(), file.num_batches)
-    progress = ProgressBar(
-        evaluator.num_responses, start_count, unit="response", of=evaluator.task.env
-    )
+    start_time = time.monotonic()
+    progress = ProgressBar(total, start_count, unit="response", of=evaluator.task.env)
     with closing(progress):
-        for rows in batches:
-            file.append(rows)
+        for batch in evaluator.rows(load_sampler(), num_batches):
+            append(path, b"".join(map(json_line, batch)))
+            rows += batch
             means = ("reward/accuracy", "correct"), ("response/length_mean", "length")
             progress.show(
-                len(file.rows),
-                {name: float(np.mean([row[key] for row in file.rows])) for name, key in means},
+                len(rows),
+                {name: float(np.mean([row[key] for row in rows])) for name, key in means},
             )
             if interrupt:
                 raise Stopped(interrupt.name)
-    return (len(file.rows) - start_count) / (time.monotonic() - start_time)
+    return (len(rows) - start_count) / (time.monotonic() - start_time)
 
 
 def _result(

@@ -49,8 +49,7 @@ class _MetricHistory:
     def from_rows(cls, rows: Sequence[Row]) -> "_MetricHistory":
         """Metrics of all steps of a run."""
         names = {name for row in rows for name in row}
-        columns = {name: [_number(row.get(name)) for row in rows] for name in names}
-        return cls(columns, len(rows))
+        return cls({name: [_number(row.get(name)) for row in rows] for name in names}, len(rows))
 
     def last(self, name: str) -> float:
         """Value at the last step."""
@@ -71,6 +70,16 @@ class _MetricHistory:
         sums = (sum(values[i : i + WINDOW]) for i in starts) if values else ()
         return max((s for s in sums if not math.isnan(s)), default=math.nan) / WINDOW
 
+    def above(self, name: str, bound: float, unit: str = "") -> str:
+        """Words on a recent value above a bound, else ""."""
+        value = self.recent(name)
+        return f"{name} is {value:.3g}{unit}, above {bound:g}" if value > bound else ""
+
+    def below(self, name: str, bound: float) -> str:
+        """Words on a recent value below a bound, else ""."""
+        value = self.recent(name)
+        return f"{name} is {value:.2g}, below {bound:g}" if value < bound else ""
+
     def _median(self, name: str, first: int) -> float:
         values = self.columns.get(name, ())[max(0, first) : first + WINDOW]
         numbers = [value for value in values if not math.isnan(value)]
@@ -81,73 +90,6 @@ def _number(value: Any) -> float:
     return float(value) if isinstance(value, int | float) else math.nan
 
 
-class _Rule(NamedTuple):
-    """A check of the metrics and the advice that it gives."""
-
-    kind: str
-    evidence: Callable[[_MetricHistory], str]
-    """Metrics, their values and thresholds in words; empty if the rule does not fire."""
-    collapse: bool
-    """True if the run is lost unless it changes, False if it only wastes compute."""
-    window: int
-    """Number of the last steps that it looks at; it does not fire before."""
-    advice: str
-    """Likely cause and remedy."""
-
-
-RULES: list[_Rule] = []
-"""All rules."""
-
-
-def _rule(
-    kind: str, advice: str, *, collapse: bool = True, window: int = WINDOW
-) -> Callable[..., Any]:
-    """Decorator that makes a rule of the function of its evidence."""
-
-    def add(evidence: Callable[[_MetricHistory], str]) -> Callable[[_MetricHistory], str]:
-        RULES.append(_Rule(kind, evidence, collapse, window, advice))
-        return evidence
-
-    return add
-
-
-@_rule(
-    "ratio",
-    "The policy moves too far within an update: lower --learning-rate, use a clip that bounds "
-    "the ratio (CPGD, or a dual clip), or larger minibatches",
-)
-def _ratio(history: _MetricHistory) -> str:
-    """Importance ratios beyond every cap in use: 3 in CPGD's drift and dual clip, 10 in RPG's.
-
-    A loss that is linear in the ratio has the variance of the largest ratio. A small ratio is
-    harmless to the loss and only measures policy drift, hence the wider bound.
-    """
-    high, low = history.recent("policy/ratio_max"), history.recent("policy/ratio_min")
-    if high > 10:
-        return f"policy/ratio_max is {high:.3g}, above 10"
-    return f"policy/ratio_min is {low:.2g}, below 0.01" if low < 0.01 else ""
-
-
-@_rule(
-    "kl",
-    "The updates are too large for the KL term or the clip to hold: lower --learning-rate, "
-    "clip, or raise beta or the drift coefficient",
-)
-def _kl(history: _MetricHistory) -> str:
-    """KL above 0.1 nats per token in one update, or above 1 from the reference policy.
-
-    Successful runs nearly always stay below 0.01 per update.
-    """
-    old, ref = history.recent("policy/kl_old"), history.recent("policy/kl_ref")
-    if old > 0.1:
-        return f"policy/kl_old is {old:.3g} nats a token, above 0.1"
-    return f"policy/kl_ref is {ref:.3g} nats a token, above 1" if ref > 1 else ""
-
-
-@_rule(
-    "entropy_rise",
-    "Responses turn into noise: lower --learning-rate, or subtract the group's mean reward",
-)
 def _entropy_rise(history: _MetricHistory) -> str:
     """Entropy above three times its initial value, and at least 0.2 nats above it."""
     initial, recent = history.initial("policy/entropy"), history.recent("policy/entropy")
@@ -156,12 +98,6 @@ def _entropy_rise(history: _MetricHistory) -> str:
     return f"policy/entropy is {recent:.3g} nats, {recent / initial:.1f} times that of the start"
 
 
-@_rule(
-    "entropy_fall",
-    "Sampling has become greedy: raise --clip-high above --clip-low (DAPO), lower "
-    "--learning-rate, check --temperature, or give more varied problems",
-    collapse=False,
-)
 def _entropy_fall(history: _MetricHistory) -> str:
     """Entropy below 0.05 nats and a twentieth of its initial value, at an accuracy below 0.9.
 
@@ -175,11 +111,6 @@ def _entropy_fall(history: _MetricHistory) -> str:
     return f"policy/entropy fell from {initial:.3g} to {recent:.2g} nats at accuracy {accuracy:.2f}"
 
 
-@_rule(
-    "accuracy",
-    "The policy has collapsed: look at the other warnings and at the responses, go back to a "
-    "checkpoint, and lower --learning-rate or add a clip",
-)
 def _accuracy(history: _MetricHistory) -> str:
     """Accuracy below half of its best, where the best is above 0.1: a lower one may be luck."""
     best, recent = history.best("reward/accuracy"), history.recent("reward/accuracy")
@@ -187,11 +118,6 @@ def _accuracy(history: _MetricHistory) -> str:
     return f"reward/accuracy fell from {best:.2f} to {recent:.2f}" if is_low else ""
 
 
-@_rule(
-    "hacking",
-    "The format reward is earned without right answers: lower its weight, or pay it only "
-    "with a right answer; look at the responses",
-)
 def _hacking(history: _MetricHistory) -> str:
     """Accuracy down by a fifth while the format reward rises, or by half while it stays high."""
     initial, recent = history.initial("reward/format"), history.recent("reward/format")
@@ -205,11 +131,6 @@ def _hacking(history: _MetricHistory) -> str:
     )
 
 
-@_rule(
-    "shrinking",
-    "Short responses earn as much, as with a format reward alone or without a clip: look at "
-    "the responses, clip (--clip-low, --clip-high), lower the weight of format",
-)
 def _shrinking(history: _MetricHistory) -> str:
     """Responses below a third of their initial length without a gain in accuracy.
 
@@ -225,11 +146,6 @@ def _shrinking(history: _MetricHistory) -> str:
     return f"{name} fell from {initial:.4g} to {recent:.4g} tokens"
 
 
-@_rule(
-    "truncated",
-    "Truncated responses earn no reward: raise --max-response-length, or use --overlong-buffer",
-    collapse=False,
-)
 def _truncated(history: _MetricHistory) -> str:
     """At least half of the responses cut off at the length limit, before their answer.
 
@@ -239,13 +155,6 @@ def _truncated(history: _MetricHistory) -> str:
     return f"response/truncated is {recent:.2f}, at least 0.5" if is_late and recent >= 0.5 else ""
 
 
-@_rule(
-    "no_signal",
-    "Groups of equal rewards have no advantage: if that goes on, choose easier or harder "
-    "problems, raise --group-size, or sample more with --max-generations",
-    collapse=False,
-    window=1,
-)
 def _no_signal(history: _MetricHistory) -> str:
     """No optimizer step of the last update had a signal: there was nothing to learn."""
     if history.last("train/no_signal") != 1:
@@ -255,25 +164,104 @@ def _no_signal(history: _MetricHistory) -> str:
     return f"no group with {kind}: nothing to learn (train/no_signal is 1)"
 
 
-@_rule(
-    "sampler",
-    "Sampler and trainer have different policies: check precision, weights, --top-p and "
-    "--top-k, or use --sampler-correction",
-    collapse=False,
-)
-def _sampler(history: _MetricHistory) -> str:
-    """Sampler and trainer more than 0.05 nats per token apart; in float32 it is about 1e-6."""
-    recent = history.recent("sampler/log_prob_diff_mean")
-    return f"sampler/log_prob_diff_mean is {recent:.3g} nats, above 0.05" if recent > 0.05 else ""
+class _Rule(NamedTuple):
+    """A check of the metrics and the advice that it gives."""
+
+    kind: str
+    evidence: Callable[[_MetricHistory], str]
+    """Metrics, their values and thresholds in words; empty if the rule does not fire."""
+    advice: str
+    """Likely cause and remedy."""
+    collapse: bool = True
+    """True if the run is lost unless it changes, False if it only wastes compute."""
+    window: int = WINDOW
+    """Number of the last steps that it looks at; it does not fire before."""
 
 
-@_rule(
-    "skipped", "Gradients overflow: look at the loss and the ratios before, lower --learning-rate"
+RULES = (
+    # Every cap in use is below 10: 3 in CPGD's drift and dual clip, 10 in RPG's. A loss that is
+    # linear in the ratio has the variance of the largest ratio. A small ratio is harmless to the
+    # loss and only measures policy drift, hence the wider bound.
+    _Rule(
+        "ratio",
+        lambda history: (
+            history.above("policy/ratio_max", 10) or history.below("policy/ratio_min", 0.01)
+        ),
+        "The policy moves too far within an update: lower --learning-rate, use a clip that bounds "
+        "the ratio (CPGD, or a dual clip), or larger minibatches",
+    ),
+    # Successful runs nearly always stay below 0.01 nats a token per update.
+    _Rule(
+        "kl",
+        lambda history: (
+            history.above("policy/kl_old", 0.1, " nats a token")
+            or history.above("policy/kl_ref", 1, " nats a token")
+        ),
+        "The updates are too large for the KL term or the clip to hold: lower --learning-rate, "
+        "clip, or raise beta or the drift coefficient",
+    ),
+    _Rule(
+        "entropy_rise",
+        _entropy_rise,
+        "Responses turn into noise: lower --learning-rate, or subtract the group's mean reward",
+    ),
+    _Rule(
+        "entropy_fall",
+        _entropy_fall,
+        "Sampling has become greedy: raise --clip-high above --clip-low (DAPO), lower "
+        "--learning-rate, check --temperature, or give more varied problems",
+        collapse=False,
+    ),
+    _Rule(
+        "accuracy",
+        _accuracy,
+        "The policy has collapsed: look at the other warnings and at the responses, go back to a "
+        "checkpoint, and lower --learning-rate or add a clip",
+    ),
+    _Rule(
+        "hacking",
+        _hacking,
+        "The format reward is earned without right answers: lower its weight, or pay it only "
+        "with a right answer; look at the responses",
+    ),
+    _Rule(
+        "shrinking",
+        _shrinking,
+        "Short responses earn as much, as with a format reward alone or without a clip: look at "
+        "the responses, clip (--clip-low, --clip-high), lower the weight of format",
+    ),
+    _Rule(
+        "truncated",
+        _truncated,
+        "Truncated responses earn no reward: raise --max-response-length, or use --overlong-buffer",
+        collapse=False,
+    ),
+    _Rule(
+        "no_signal",
+        _no_signal,
+        "Groups of equal rewards have no advantage: if that goes on, choose easier or harder "
+        "problems, raise --group-size, or sample more with --max-generations",
+        collapse=False,
+        window=1,
+    ),
+    # In float32 sampler and trainer are about 1e-6 apart.
+    _Rule(
+        "sampler",
+        lambda history: history.above("sampler/log_prob_diff_mean", 0.05, " nats"),
+        "Sampler and trainer have different policies: check precision, weights, --top-p and "
+        "--top-k, or use --sampler-correction",
+        collapse=False,
+    ),
+    _Rule(
+        "skipped",
+        lambda history: (
+            "most of the last updates skipped a step (train/skipped)"
+            * (history.recent("train/skipped") > 0)
+        ),
+        "Gradients overflow: look at the loss and the ratios before, lower --learning-rate",
+    ),
 )
-def _skipped(history: _MetricHistory) -> str:
-    """Non-finite gradients in most of the last updates."""
-    is_common = history.recent("train/skipped") > 0
-    return "most of the last updates skipped a step (train/skipped)" if is_common else ""
+"""All rules."""
 
 
 @dataclass(frozen=True)

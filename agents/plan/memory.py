@@ -110,32 +110,29 @@ class MemoryPlan:
         """Tokens of the longest sequence."""
         return self.prompt_length + self.run.max_response_length
 
-    @property
-    def _rows(self) -> int:
-        """Responses of a minibatch on one rank, of which no microbatch has more."""
-        return math.ceil(self.run.minibatch_size / max(1, self.num_gpus))
+    @cached_property
+    def _microbatch(self) -> tuple[int, int]:
+        """Tokens and prompts of a forward pass over responses of the greatest length.
 
-    @property
-    def _num_prompts(self) -> int:
-        """Prompts in a microbatch: packed rows hold the prompt of a group once."""
-        run = self.run
-        if not run.tokens_per_microbatch:
-            return math.ceil(min(self._rows, run.microbatch_size) / run.group_size)
+        Packed rows hold the prompt of a group once. No microbatch has more responses than a
+        minibatch has on one rank.
+        """
+        run, packs, budget = self.run, self.shape.packs, self.run.tokens_per_microbatch
+        rows = math.ceil(run.minibatch_size / max(1, self.num_gpus))
+        rows = rows if budget else min(rows, run.microbatch_size)
+        prompts = math.ceil(rows / run.group_size)
+        answers = rows * run.max_response_length
+        tokens = (prompts if packs else rows) * self.prompt_length + answers
+        if not budget:
+            return tokens, prompts
         group = self.prompt_length + run.group_size * run.max_response_length
-        most = math.ceil(self._rows / run.group_size)
-        return min(max(1, math.ceil(run.tokens_per_microbatch / group)), most)
+        prompts = min(max(1, math.ceil(budget / group)), prompts)
+        return min(max(budget, self.length), tokens), prompts
 
     @property
     def microbatch_tokens(self) -> int:
         """Tokens of a forward pass over responses of the greatest length."""
-        if budget := self.run.tokens_per_microbatch:
-            return min(max(budget, self.length), self._tokens(self._rows))
-        return self._tokens(min(self.run.microbatch_size, self._rows))
-
-    def _tokens(self, rows: int) -> int:
-        """Tokens of whole groups of the greatest length with `rows` responses in all."""
-        prompts = math.ceil(rows / self.run.group_size) if self.shape.packs else rows
-        return prompts * self.prompt_length + rows * self.run.max_response_length
+        return self._microbatch[0]
 
     @property
     def sampler(self) -> str:
@@ -151,7 +148,6 @@ class MemoryPlan:
 
     @property
     def _num_shards(self) -> int:
-        """GPUs over which one vLLM is split."""
         return self.run.vllm.get("tensor_parallel_size", 1)
 
     @property
@@ -173,14 +169,15 @@ class MemoryPlan:
         phases = [sampling] if self._sleeps else [training, step, sampling]
         own = max(sum((parts | self._overhead(parts)).values()) for parts in phases)
         left = math.floor(100 * (TIGHT - own / self.memory))
-        needed = math.ceil(100 * sum(self._vllm.values()) / self.memory)
+        least = sum(self._vllm.values()) + self._response_cache
+        needed = math.ceil(100 * least / self.memory)
         return min(100, max(left, needed)) / 100
 
     @property
     def responses_at_a_time(self) -> int:
         """Of the greatest length, in the KV cache of one sampler."""
         if self.sampler != "transformers":
-            return int(self._vllm_cache / self._vllm["KV cache"])
+            return int(self._vllm_cache / self._response_cache)
         responses = self.run.num_prompts * self.run.group_size // max(1, self.num_gpus)
         return min(self.run.sampler_batch_size, max(1, responses))
 
@@ -231,7 +228,8 @@ class MemoryPlan:
         activations, transient = formulas.activation_bytes(
             shape, tokens, size, checkpointing=checkpointing, padded_length=padded
         )
-        num_answers = tokens - self._num_prompts * self.prompt_length * shape.packs
+        num_prompts = self._microbatch[1]
+        num_answers = tokens - num_prompts * self.prompt_length * shape.packs
         most = LOGITS_PER_CHUNK["cuda" if self.num_gpus else "cpu"] / shape.vocabulary
         chunk = min(num_answers, most)
         logits = formulas.logit_bytes(shape.vocabulary, chunk, self.size, distils=self.distils)
@@ -248,7 +246,7 @@ class MemoryPlan:
             image = formulas.image_bytes(
                 shape.tower, run.max_pixels, self.size, trained=trained, checkpointing=checkpointing
             )
-            parts["images"] = self._num_prompts * self.num_images * image
+            parts["images"] = num_prompts * self.num_images * image
         return {name: value / GIB for name, value in parts.items()}
 
     def _sampling_here(self) -> dict[str, float]:
@@ -266,20 +264,21 @@ class MemoryPlan:
 
     @property
     def _vllm(self) -> dict[str, float]:
-        """GiB of vLLM with a KV cache for one response of the greatest length."""
-        shape, size, shards = self.shape, self.size, self._num_shards
-        return {
-            "vLLM weights": size * shape.num_weights / GIB / shards,
-            "vLLM graphs": GRAPHS if self.num_gpus else 0.0,
-            "KV cache": self.length * formulas.kv_bytes(shape, size) / GIB / shards,
-        }
+        """GiB of vLLM without its KV cache."""
+        weights = self.size * self.shape.num_weights / GIB
+        graphs = GRAPHS if self.num_gpus else 0.0
+        return {"vLLM weights": weights / self._num_shards, "vLLM graphs": graphs}
 
     @property
     def _vllm_cache(self) -> float:
         """GiB of vLLM's KV cache; without a GPU our sampler configures one."""
-        parts = self._vllm
-        others = parts["vLLM weights"] + parts["vLLM graphs"]
-        return max(0.0, self.vllm_share * self.memory - others) if self.num_gpus else 1.0
+        left = self.vllm_share * self.memory - sum(self._vllm.values())
+        return max(0.0, left) if self.num_gpus else 1.0
+
+    @property
+    def _response_cache(self) -> float:
+        """GiB of the KV cache of one response of the greatest length."""
+        return self.length * self.kv_bytes / GIB
 
     def _overhead(self, parts: dict[str, float]) -> dict[str, float]:
         """Memory without a tensor; vLLM's share of the GPU includes its own."""
@@ -296,18 +295,13 @@ class MemoryPlan:
         return {name: sum(parts.values()) for name, parts in self.phases.items()}
 
     @property
-    def peak(self) -> str:
-        """Name of the phase with the largest total."""
-        return max(self.totals, key=self.totals.__getitem__)
-
-    @property
     def minimum(self) -> float:
         """GiB of weights, gradients and optimizer alone, and of one response where vLLM samples."""
         totals = {
             name: sum(parts.get(part, 0.0) for part in FIXED) for name, parts in self.phases.items()
         }
         if self.sampler == "vllm":
-            totals["sampling"] += self.length * self.kv_bytes / GIB
+            totals["sampling"] += self._response_cache
         elif self.sampler == "separate":
             del totals["sampling"]
         return max(totals.values())
@@ -315,7 +309,7 @@ class MemoryPlan:
     @property
     def verdict(self) -> str:
         """fits, tight, or does not fit."""
-        peak = self.totals[self.peak]
+        peak = max(self.totals.values())
         if peak > self.memory or not self.responses_at_a_time:
             return "does not fit"
         return "tight" if peak > TIGHT * self.memory else "fits"

@@ -38,7 +38,7 @@ REMEDY = REMEDIES | {
 def plan_lines(plan: MemoryPlan) -> Iterator[str]:
     """The whole plan: a row for each kind of memory, a column for each phase, and the verdict."""
     row = "{:<22}{:>19}{:>19}{:>19}".format
-    yield from (title(plan), "")
+    yield from (_title(plan), "")
     yield row("GiB on each GPU" if plan.num_gpus else "GiB", *PHASES.values())
     table = {
         label: [parts.get(name, 0.0) for parts in plan.phases.values()]
@@ -57,7 +57,7 @@ def plan_lines(plan: MemoryPlan) -> Iterator[str]:
         f"KV cache a token, {plan.responses_at_a_time} responses at a time{share}",
         "",
     )
-    peak = plan.peak
+    peak = max(plan.totals, key=plan.totals.__getitem__)
     total = f"{plan.verdict}: {plan.totals[peak]:.1f} of {plan.memory:.1f} GiB, in {PHASES[peak]}"
     if plan.verdict == "fits":
         yield total
@@ -73,13 +73,13 @@ def short_text(plan: MemoryPlan) -> str:
     """A plan in two or three lines."""
     totals = ", ".join(f"{PHASES[name]} {total:.1f}" for name, total in plan.totals.items())
     unit = f"GiB {'per GPU' if plan.num_gpus else 'in all'}"
-    text = f"plan: {title(plan)}\n      {totals} {unit}: {plan.verdict}"
+    text = f"plan: {_title(plan)}\n      {totals} {unit}: {plan.verdict}"
     if plan.verdict != "fits":
         text += "\n      agents.plan with the same flags shows what takes it"
     return text
 
 
-def title(plan: MemoryPlan) -> str:
+def _title(plan: MemoryPlan) -> str:
     """Model, precision, engine and machine in one line."""
     shape, sharding = plan.shape, plan.sharding
     trained = f", {_count(plan.num_trained)} trained" * (plan.num_trained < shape.num_weights)

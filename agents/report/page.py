@@ -8,19 +8,25 @@ by their digests and nothing else, and no string to become markup.
 import base64
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
 from string import Template
 from typing import Any
 
-from agents.report.facts import run_section
+from agents.monitoring.collapse import WINDOW, all_warnings
 from agents.report.rollouts import LIMIT, Rollouts, collect, highlights
 from agents.report.runs import RunFolder, run_labels
+from agents.storage.provenance import commands
 from reasonenv.console import printable
+from reasonenv.scoring import interval_text
 
 HERE = Path(__file__).parent
 SCRIPTS = ("page.js", "charts.js", "rollouts.js", "highlights.js")
+LONGEST_TITLE = 99
+"""Characters of the names of folders in the title."""
+PARTS = ("rollout", "grade", "train", "sync")
+"""Parts of a step that have their own `time/` metric."""
 
 
 def make_page(runs: Sequence[RunFolder], limit: int = LIMIT) -> str:
@@ -41,15 +47,22 @@ def make_page(runs: Sequence[RunFolder], limit: int = LIMIT) -> str:
     template = Template((HERE / "page.html").read_text(encoding="utf-8"))
     return template.substitute(
         policy=escape(_policy(script, style)),
-        title=escape(printable(names[0]) if len(set(names)) == 1 else f"{len(runs)} runs"),
+        title=escape(printable(_title(runs, names))),
         style=style,
         script=script,
-        facts="\n".join(map(run_section, runs, names)),
+        facts="\n".join(map(_section, runs, names)),
         note=note if rollouts.num_left_out else "",
         data=_inert(_data(runs, names, rollouts)),
         bodies="\n".join(_stored("body", k, body) for k, body in enumerate(rollouts.bodies)),
         images="\n".join(_stored("image", *image) for image in rollouts.images.values()),
     )
+
+
+def _title(runs: Sequence[RunFolder], names: Sequence[str]) -> str:
+    """Label and folder of a run; of several the folders too, as far as they fit in a line."""
+    label = f"{names[0]}: " if len(set(names)) == 1 else ""
+    folders = ", ".join(run.folder.resolve().name for run in runs)
+    return label + (folders if len(folders) <= LONGEST_TITLE else f"{len(runs)} runs")
 
 
 def _policy(script: str, style: str) -> str:
@@ -112,3 +125,112 @@ def _inert(value: Any) -> str:
     """JSON in ASCII that holds no `<`, so that it cannot end the enclosing element."""
     text = json.dumps(value, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _section(run: RunFolder, label: str) -> str:
+    """Facts of a run in plain HTML, readable without a script; every value is escaped."""
+    pieces = [
+        f"<h3>{_text(f'{label}, seed {run.seed}')}</h3>",
+        _rows(_facts(run)),
+        _collapse_warnings(run),
+        _evaluations(run),
+        _times(run),
+        _command(run),
+        _more(run),
+    ]
+    return f'<article class="run">{"".join(pieces)}</article>'
+
+
+def _facts(run: RunFolder) -> list[tuple[str, object]]:
+    machine = run.record.get("machine") or {}
+    gpus = machine.get("gpus")
+    words = [machine.get("platform"), f"{machine.get('num_cores')} cores" if machine else None]
+    words.append(f"{len(gpus)} x {gpus[0]}" if gpus else None)
+    rows = [
+        ("folder", run.folder),
+        ("steps", f"{run.last_step} of {run.settings.get('run.num_steps')}"),
+        ("model", run.settings.get("run.model")),
+        ("started", run.record.get("started")),
+        ("resumed", ", ".join(f"after step {each['step']}" for each in run.record["resumed"])),
+        ("machine", ", ".join(filter(None, words))),
+    ]
+    return [(name, value) for name, value in rows if value]
+
+
+def _more(run: RunFolder) -> str:
+    """Settings, versions and commit, folded."""
+    rows = [*run.settings.items(), *run.record["versions"].items()]
+    if git := run.record["git"]:
+        rows.append(("commit", f"{git['revision']}{' (changed)' * git['changed']}"))
+    summary = "<summary>All settings and versions</summary>"
+    return f'<details class="more">{summary}{_rows(rows)}</details>'
+
+
+def _evaluations(run: RunFolder) -> str:
+    rows = []
+    for row in run.evaluations:
+        words = ["unknown" if row["accuracy"] is None else f"{row['accuracy']:.3f}"]
+        if row.get("interval"):
+            words.append(f"95 % interval {interval_text(row['interval'])}")
+        if row.get("num_problems") is not None:
+            words.append(f"{row['num_problems']:,} problems")
+        rows.append((f"{row['split']}, step {row['step']}", ", ".join(words)))
+    return f"<h4>Accuracy of evaluations</h4>{_rows(rows)}" if rows else ""
+
+
+def _collapse_warnings(run: RunFolder) -> str:
+    warnings = all_warnings(run.rows)
+    if not warnings:
+        calm = "<p class='calm'>Collapse detection raised no warning.</p>"
+        return calm if len(run.rows) >= WINDOW else ""
+    items = "".join(
+        f'<li class="{"collapse" if w.collapse else "waste"}">{_text(str(w))}.</li>'
+        for w in warnings
+    )
+    return f'<h4>Warnings of collapse detection</h4><ul class="findings">{items}</ul>'
+
+
+def _times(run: RunFolder) -> str:
+    """Seconds of each part of all steps as a bar and a table, and the peak of memory."""
+    seconds = [sum(row.get(f"time/{name}_s") or 0.0 for row in run.rows) for name in PARTS]
+    total = sum(row.get("time/step_s") or 0.0 for row in run.rows)
+    if not total:
+        return ""
+    seconds.append(max(0.0, total - sum(seconds)))
+    rects, rows, left = [], [], 0.0
+    for k, (name, part) in enumerate(zip((*PARTS, "other"), seconds, strict=True)):
+        width = 100 * part / sum(seconds)
+        rects.append(f'<rect class="part{k}" x="{left:.3f}" width="{width:.3f}" height="10"/>')
+        left += width
+        share = f"{part / total:.1%}, {part / len(run.rows):.3g} s a step"
+        rows.append((name, f"{part:,.1f} s, {share}"))
+    peak = max(row.get("memory/peak_gib") or 0.0 for row in run.rows)
+    rows += [("all steps", f"{total:,.1f} s"), ("peak memory", f"{peak:.2f} GiB")]
+    bar = (
+        '<svg class="bar" viewBox="0 0 100 10" preserveAspectRatio="none" role="img" '
+        f'aria-label="Shares of the time of a step">{"".join(rects)}</svg>'
+    )
+    return f'<div class="times"><h4>Time and memory</h4>{bar}{_rows(rows)}</div>'
+
+
+def _command(run: RunFolder) -> str:
+    lines = commands(run.record)
+    title = "The command that repeats it" if len(lines) == 1 else "The commands that repeat it"
+    return (
+        f"<h4>{title}</h4>"
+        f'<div class="command"><pre>{_text(chr(10).join(lines))}</pre>'
+        '<button class="copy">Copy</button></div>'
+    )
+
+
+def _rows(rows: Iterable[tuple[str, object]]) -> str:
+    cells = "".join(
+        f'<tr><th scope="row">{_text(name)}</th><td>{_text(str(value))}</td></tr>'
+        for name, value in rows
+    )
+    return f"<table>{cells}</table>"
+
+
+def _text(text: str) -> str:
+    """HTML of a text without control characters, which could hide or reorder what is read."""
+    return escape(printable(text))

@@ -136,7 +136,10 @@ def save(  # noqa: PLR0913 - optional ones are keywords, and no caller needs all
             write(temporary)
             barrier()
         if rank == 0:
-            _seal(temporary, {"step": step, **(state or {})})
+            sync_all(temporary)
+            values = json.dumps({"step": step, **(state or {})}, indent=2, allow_nan=False)
+            write_atomically(temporary / _STATE, values.encode())
+            digests.write_digests(temporary)
             temporary.rename(final)
             sync(final.parent)
             old = outdated(steps(folder), keep, every, best) if keep else []
@@ -150,21 +153,6 @@ def save(  # noqa: PLR0913 - optional ones are keywords, and no caller needs all
         raise SaveError(f"cannot save the checkpoint of step {step}: {reason}") from error
     barrier()
     return final
-
-
-def _seal(folder: Path, state: Mapping[str, Any]) -> None:
-    """Syncs all files to disk, then writes the state and the digests."""
-    sync_all(folder)
-    write_atomically(folder / _STATE, json.dumps(state, indent=2, allow_nan=False).encode())
-    digests.write_digests(folder)
-
-
-def _damage(checkpoint: Path) -> str:
-    """Damage of a checkpoint in a few words; empty if there is none."""
-    if reason := digests.damage(checkpoint):
-        return reason
-    step = read_state(checkpoint)["step"]
-    return "" if step == step_of(checkpoint) else f"{_STATE} is of step {step}"
 
 
 def failed_write(error: Exception, folder: Path) -> str:
@@ -233,7 +221,10 @@ def _newest_intact(folder: Path, last: int | None = None) -> tuple[Path | None, 
     damages: dict[Path, str] = {}
     for path in reversed(_all(folder)):
         if last is None or step_of(path) <= last:
-            if not (reason := _damage(path)):
+            reason = digests.damage(path)
+            if not reason and (step := read_state(path)["step"]) != step_of(path):
+                reason = f"{_STATE} is of step {step}"
+            if not reason:
                 return path, damages
             damages[path] = reason
     if damages and last is None:

@@ -65,7 +65,7 @@ def build(
     # DeepSpeed keeps float32 masters of what it trains in bfloat16; plain PyTorch does not.
     is_half = deepspeed and has_half_weights(run.dtype, device.type)
     dtype = torch.bfloat16 if is_half else torch.float32
-    chat_options = ChatOptions(run.chat_template, run.stop)
+    chat_options = ChatOptions(run.chat_template, run.stop, run.chat_template_kwargs)
     trust: Any = {"trust_remote_code": run.trust_remote_code}
     model, chat = load_model(
         folder, device, dtype, run.max_pixels, chat_options=chat_options, **trust

@@ -17,7 +17,7 @@ from agents.cli.exit import short
 from agents.cli.settings import Run, environment_options
 from agents.engines import error_on_all_ranks, ranks
 from agents.engines.chat import Chat, without_image_marks
-from agents.engines.pretrained import model_folder
+from agents.engines.pretrained import check_suits, model_folder
 from agents.engines.process import keep_freed_memory, set_threads, use_deterministic_kernels
 from agents.engines.sampling import check_prompt_lengths
 from agents.engines.vllm import uses_vllm
@@ -38,7 +38,7 @@ from agents.training.rollouts import EXCEEDS, encode
 from agents.training.state import RunState
 from reasonenv import rewards
 from reasonenv.console import printable
-from reasonenv.datasets import Subset, listed, without_images
+from reasonenv.datasets import Subset, has_images, listed, without_images
 from reasonenv.environment import HELD_OUT, LONGEST_SPLIT
 from reasonenv.errors import DataError, ReasonEnvError
 from reasonenv.grading import VERSION
@@ -91,6 +91,7 @@ def prepare(run: Run, learner: Learner) -> RunState:
         envs, splits = make_envs(run)
         stack.enter_context(closing(envs))
         check_best(run.keep_best, splits)
+        print_once(suits(run, envs))
         options = run if run.model == "tiny" else planned(run, learner)
         parts = learner.reference_schedule, learner.second_context
         engines = build(options, model_folder(run.model), *parts)
@@ -161,6 +162,16 @@ def check_learner(run: Run, learner: Learner) -> None:
         )
 
 
+def suits(run: Run, envs: Any) -> str:
+    """Checks that the model of a run reads its problems; see `check_suits`."""
+    options = environment_options(run.env_options, run.data)
+    return check_suits(
+        *(run.model, run.env, find(run.env).default_model(options)),
+        has_images=has_images(envs.problems),
+        trust_remote_code=run.trust_remote_code,
+    )
+
+
 def check_best(metric: str | None, splits: Sequence[str]) -> None:
     """Validates --keep-best; raises UsageError for a metric that no evaluation has."""
     metrics = [f"evaluation/{split}/{name}" for split in splits for name in EVALUATION_METRICS]
@@ -214,8 +225,9 @@ def summary(run: Run, learner: Learner, checkpoint: Path | None) -> str:
     start = f", from {checkpoint.name}" if checkpoint else ""
     if run.resume and not checkpoint:
         start = ", which has no checkpoint to resume: from the beginning"
+    data = f" with data {run.data}" if run.data else ""
     return (
-        f"{name} on {run.env}, model {run.model}: {run.num_steps} steps of {step}, "
+        f"{name} on {run.env}{data}, model {run.model}: {run.num_steps} steps of {step}, "
         f"into {run.folder(name)}{start}\n{describe_engines(run)}"
     )
 

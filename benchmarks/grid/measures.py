@@ -7,8 +7,7 @@ from typing import Any
 from benchmarks.grid.collapse import WINDOW, collapse, shrunk, window_mean
 from benchmarks.grid.statistics import holm, restricted_mean
 from benchmarks.grid.study import Study
-from reasonenv.scoring.intervals import over_problems, wilson
-from reasonenv.scoring.statistics import paired_comparison
+from reasonenv.scoring.statistics import over_problems, paired_comparison, wilson
 
 Record = Mapping[str, Any]
 Runs = Mapping[str, Mapping[int, Record]]

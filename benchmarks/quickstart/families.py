@@ -9,7 +9,7 @@ import numpy as np
 
 from reasonenv.envs import figures
 from reasonenv.problem import Problem
-from reasonenv.scoring.intervals import over_clusters
+from reasonenv.scoring.statistics import over_clusters
 
 
 def by_family(rows: Iterable[dict[str, Any]]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from reasonenv.scoring.intervals import over_ratios
+from reasonenv.scoring.statistics import over_ratios
 from throughput.sizes import Size
 
 PHASES = ("sample", "grade", "log_prob", "train", "sync", "other")

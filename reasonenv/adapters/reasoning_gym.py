@@ -30,7 +30,7 @@ from typing import Any
 from reasonenv.environment import Environment
 from reasonenv.errors import UsageError
 from reasonenv.grading import Grade
-from reasonenv.problem import LazySequence, Problem
+from reasonenv.problem import LazyProblems, Problem
 from reasonenv.prompts import Instruction
 from reasonenv.registration import UnknownEnvironmentError, register
 from reasonenv.workers import WorkerPool
@@ -95,7 +95,7 @@ class TaskProblem(Problem):
     job: str = ""
 
 
-class TaskProblems(LazySequence[TaskProblem]):
+class TaskProblems(LazyProblems):
     """The problems of a split of a task, made on access; pickled as its arguments.
 
     Args:
@@ -131,7 +131,7 @@ class TaskProblems(LazySequence[TaskProblem]):
     def __len__(self) -> int:
         return len(self._dataset)
 
-    def item(self, index: int) -> TaskProblem:
+    def make(self, index: int, with_images: bool) -> TaskProblem:
         """The problem at an index."""
         index = self.wrap(index)
         entry, task = self._dataset[index], self._arguments[0]

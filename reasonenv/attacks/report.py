@@ -14,7 +14,8 @@ from reasonenv.console import check_output_path, print_line, track
 from reasonenv.errors import UsageError
 from reasonenv.files import atomic_write
 from reasonenv.grading import VERSION
-from reasonenv.scoring.intervals import wilson
+from reasonenv.scoring import Table, interval_text
+from reasonenv.scoring.statistics import wilson
 from reasonenv.workers import Grader, Judgement, WorkerPool
 
 _OWN = f"reasonenv.grading, version {VERSION}"
@@ -80,23 +81,23 @@ def grade(
         deadline: Seconds for one pair of another grader.
         num_workers: Processes at most; None for the number of cores, at most 8.
     """
-    with Grader(num_workers) as own:
-        if name is None:
+    if name is None:
+        with Grader(num_workers) as own:
             grades = [own.submit(*row.job(canary)) for row in track(rows, "grading")]
             return [Outcome(grade.result().correct) for grade in grades]
-        pool = WorkerPool(
-            own.num_workers,
-            timeout=deadline,
-            judge="reasonenv.attacks.foreign:load",
-            arguments=(name, os.getcwd()),
-            wall_clock=deadline,
-            attempts=1,
-        )
-        with closing(pool):
-            if fault := pool.submit(finish=_outcome).result().message:
-                raise UsageError(f"--grader={name}: {fault}")
-            outcomes = [pool.submit(*row.job(canary)[:2], finish=_outcome) for row in rows]
-            return [outcome.result() for outcome in track(outcomes, "grading")]
+    pool = WorkerPool(
+        num_workers,
+        timeout=deadline,
+        judge="reasonenv.attacks.foreign:load",
+        arguments=(name, os.getcwd()),
+        wall_clock=deadline,
+        attempts=1,
+    )
+    with closing(pool):
+        if fault := pool.submit(finish=_outcome).result().message:
+            raise UsageError(f"--grader={name}: {fault}")
+        outcomes = [pool.submit(*row.job(canary)[:2], finish=_outcome) for row in rows]
+        return [outcome.result() for outcome in track(outcomes, "grading")]
 
 
 def _outcome(judgement: Judgement) -> Outcome:
@@ -148,14 +149,18 @@ def _print(report: dict[str, Any]) -> None:
         ("wrong answers", "paid", report["attacks"]),
         ("right answers", "refused", report["controls"]),
     ):
-        if table:
-            print_line(f"{title:20}{'number':>8}{error:>9}  {'95 % interval':20}raised  hung")
-        for kind, line in table.items():
-            ends = "  ".join(f"{end:7.2%}" for end in line["interval"])
-            print_line(
-                f"  {kind:18}{line['num']:8}{line['errors']:9}  {ends:20}"
-                f"{line['raised']:6}{line['hung']:6}"
+        header = (title, "number", error, "95 % interval", "raised", "hung")
+        rows = [
+            (
+                kind,
+                *(str(line[name]) for name in ("num", "errors")),
+                interval_text(line["interval"], ".2%"),
+                *(str(line[name]) for name in ("raised", "hung")),
             )
+            for kind, line in table.items()
+        ]
+        for text in Table(header, rows).text() if rows else ():
+            print_line(text)
     if report["raised"]:
         name, message = next(iter(report["raised"].items()))
         print_line(f"the first that raised is {name}: {message}")

@@ -31,6 +31,7 @@ from reasonenv.datasets.selection import (
     ConcatRows,
     Subset,
     distinct_ids,
+    has_images,
     held_out,
     listed,
     without_images,
@@ -58,6 +59,7 @@ __all__ = [
     "Subset",
     "decode",
     "distinct_ids",
+    "has_images",
     "held_out",
     "listed",
     "load",
@@ -156,7 +158,6 @@ def load(
 
 
 def _is_blank(value: Any) -> bool:
-    """True for an empty answer."""
     if isinstance(value, str):
         return not value.strip()
     return isinstance(value, Sequence) and all(map(_is_blank, value))

@@ -46,7 +46,7 @@ class Reference:
         return (self.answer,) if is_letter or not text else (self.answer, text)
 
 
-class NoAnswersError(DataError):
+class _NoAnswersError(DataError):
     """Raised when a file of rows has no answers, but outputs, scores or questions."""
 
 
@@ -64,8 +64,7 @@ def read_references(
 
     Raises:
         MissingDataError: When there is no such file.
-        NoAnswersError: When there is no column of answers.
-        DataError: When a file cannot be read as rows.
+        DataError: When a file cannot be read as rows, or has no column of answers.
     """
     if path.is_dir():
         return _read_folder(path, answer_column, options_column)
@@ -78,7 +77,7 @@ def read_references(
     column = answer_column or _first(first, ANSWER_COLUMNS)
     if column is None or all(cell(row, column, _ABSENT) is _ABSENT for _, row in rows):
         missing = f"no column {answer_column!r}" if answer_column else "no column of answers"
-        raise NoAnswersError(
+        raise _NoAnswersError(
             f"{path} has {missing}: it has {', '.join(first)}; name one with --answer-column"
         )
     return [_reference(f"{path}, row {id}", row, id, column, options_column) for id, row in rows]
@@ -93,10 +92,10 @@ def _read_folder(folder: Path, *columns: str | None) -> list[Reference]:
     for file in files:
         try:
             references += read_references(file, *columns)
-        except NoAnswersError as error:
+        except _NoAnswersError as error:
             reasons.append(str(error))
     if not references:
-        raise NoAnswersError(f"no file of {folder} has answers; the first: {reasons[0]}")
+        raise _NoAnswersError(f"no file of {folder} has answers; the first: {reasons[0]}")
     return references
 
 

@@ -3,8 +3,6 @@
 import re
 from collections.abc import Sequence
 
-from reasonenv.errors import DataError
-
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _MARKED = re.compile(r"([A-Z])\s*[.:．、]\s*(.*)", re.DOTALL)
 
@@ -20,14 +18,3 @@ def option_texts(lines: Sequence[str]) -> tuple[str, ...]:
     pairs = [match.groups() for match in matches if match]
     in_order = "".join(letter for letter, _ in pairs) == LETTERS[: len(lines)]
     return tuple(text.strip() for _, text in pairs) if in_order and len(pairs) > 1 else ()
-
-
-def letter_of(answer: str, options: Sequence[str]) -> str:
-    """The letter of the option that is the answer.
-
-    Raises:
-        DataError: When none is.
-    """
-    if answer not in options:
-        raise DataError(f"the answer {answer!r} is none of the choices {list(options)}")
-    return LETTERS[list(options).index(answer)]

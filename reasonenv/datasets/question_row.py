@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from reasonenv.datasets.chat_question import chat_question, is_chat
 from reasonenv.datasets.column_names import Columns, cell
 from reasonenv.datasets.images import data_url
 from reasonenv.datasets.option_text import LETTERS, lettered_lines, option_texts
@@ -38,7 +37,8 @@ class QuestionRow:
     Args:
         row: Its values; of images that are read on access, functions to read them.
         columns: Its columns by field.
-        folders: Folders of the files of its images; see `question_files.QuestionRows`.
+        folders: Folders that the paths of its images are relative to, in order of preference; they
+            do not leave the last one. Empty for any path, relative to the current folder.
     """
 
     row: Mapping[str, Any]
@@ -82,9 +82,10 @@ class QuestionRow:
     def _question(self) -> tuple[str, list[Any]]:
         """The question, and the images that its messages hold."""
         question = self._needed("question")
-        if is_chat(question):
+        is_chat = isinstance(question, list) and all(isinstance(m, Mapping) for m in question)
+        if is_chat and question:
             try:
-                return chat_question(question)
+                return _of_messages(question)
             except DataError as error:
                 raise DataError(f"column {self.columns['question'][0]!r}: {error}") from None
         if not isinstance(question, str):
@@ -294,3 +295,47 @@ def _file(name: str, folders: Sequence[Path]) -> Path:
     if file is None:
         raise DataError(f"there is no image {inside[0]}: give a path relative to the file")
     return Path(file)
+
+
+def _of_messages(messages: list[Mapping[str, Any]]) -> tuple[str, list[Any]]:
+    """The question of a user message, with a system message in front of it.
+
+    Args:
+        messages: With `role` and `content`, a text or a list of parts of text or image.
+
+    Returns:
+        The text, in which "<image>" stands for each image, and the images that the messages hold.
+
+    Raises:
+        DataError: There is no user message, or more than that, or a part is neither.
+    """
+    roles = [message.get("role") for message in messages]
+    if roles not in (["user"], ["system", "user"]):
+        raise DataError(
+            f"the messages are of {', '.join(map(str, roles)):.60}: give one of the user, or one "
+            "of the system and one of the user"
+        )
+    images: list[Any] = []
+    texts = [_text_and_images(message.get("content"), images) for message in messages]
+    return "\n\n".join(filter(None, texts)), images
+
+
+def _text_and_images(content: Any, images: list[Any]) -> str:
+    """The text of a message; appends its images."""
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        raise DataError(f"the content of a message is {content!r:.40}: give a text or parts")
+    words = []
+    for part in content:
+        kind = part.get("type") if isinstance(part, Mapping) else None
+        if kind == "text":
+            words.append(str(part["text"]))
+        elif kind in ("image", "image_url"):
+            image = part.get(kind)
+            image = image.get("url", image) if isinstance(image, Mapping) else image
+            images += [] if image is None else [image]
+            words.append("<image>")
+        else:
+            raise DataError(f"a part of a message is {part!r:.60}: give a text or an image")
+    return "".join(words)

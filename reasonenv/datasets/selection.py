@@ -1,5 +1,7 @@
 """Selection of problems of a split: by metadata, without some ids, held out."""
 
+import json
+import shlex
 import zlib
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -75,6 +77,15 @@ def without_images(problems: Sequence[Problem], index: int) -> Problem:
     """A problem, without its images where they would have to be read."""
     method: Callable[[int], Problem] | None = getattr(problems, "without_images", None)
     return problems[index] if method is None else method(index)
+
+
+def has_images(problems: Sequence[Problem]) -> bool:
+    """True if one of the first problems, of those that can be read, has an image."""
+    for index in range(min(len(problems), 16)):
+        with suppress(DataError):
+            if problems[index].images:
+                return True
+    return False
 
 
 def invalid_rows_of(problems: Sequence[Problem]) -> dict[int, InvalidRow]:
@@ -171,7 +182,6 @@ def held_out(fraction: float, inside: bool) -> Callable[[str], bool]:
 
 
 def _without_rows(problems: Sequence[Problem], rows: Mapping[int, InvalidRow]) -> Sequence[Problem]:
-    """The problems without some rows, which are listed."""
     for line in listed([row.line for row in rows.values()]):
         warn_once(f"left out: {line}")
     valid = (index for index in range(len(problems)) if index not in rows)
@@ -216,7 +226,11 @@ def check_rows(problems: Sequence[Problem]) -> None:
     """Raises DataError for rows that make no problem; see `listed`."""
     invalid = list(dict.fromkeys(invalid_rows_of(problems).values()))
     if len(invalid) == 1:
-        raise DataError(f"{invalid[0].line}; without=[{invalid[0].id!r}] leaves it out")
+        ids = [invalid[0].id]
+        option = shlex.quote(json.dumps({"without": ids}, ensure_ascii=False))
+        raise DataError(
+            f"{invalid[0].line}; it is left out by without={ids}, --env-options {option}"
+        )
     if invalid:
         lines = listed([row.line for row in invalid])
         option = f'without={INVALID!r}, --env-options \'{{"without": "{INVALID}"}}\''

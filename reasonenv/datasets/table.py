@@ -57,7 +57,6 @@ def table_of(dataset: Any, schema: Schema) -> Table:
 
 
 def _images(images: Any, needed: Sequence[str], index: int) -> list[PlacedImage]:
-    """The images of a row, {bytes, path} each, with their places."""
     cells = images[index].to_pylist()[0] if images is not None else {}
     return [(f"column {name!r}", cell) for name, cell in cells.items() if cell or name in needed]
 

@@ -1,4 +1,4 @@
-"""The environments, with default model, data set, licence and splits: python -m reasonenv.envs."""
+"""The environments with model, data, licence and sizes of splits: python -m reasonenv.envs."""
 
 import sys
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Prints a line for each environment."""
     new_parser("envs", __doc__).parse_args(arguments)
     rows: list[tuple[str, ...]] = [
-        ("environment", "default model", "data set", "licence", "splits")
+        ("environment", "default model", "data set", "licence", "splits and problems")
     ]
     rows += map(_row, environments())
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -26,9 +26,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _row(environment: Environment) -> tuple[str, ...]:
     schema = environment.schema
     data = schema.hub if schema else "see its page" if "data" in environment.parameters else "drawn"
-    depends = callable(environment.splits)
-    splits = "those of its data" if depends else ", ".join(environment.split_names())
-    return environment.id, environment.model, data, environment.licence or "-", splits
+    names = () if callable(environment.splits) else environment.split_names()
+    sizes = [f"{name} {environment.sizes.get(name, 0):,}".removesuffix(" 0") for name in names]
+    splits = ", ".join(sizes) or "those of its data"
+    return environment.id, environment.default_model(), data, environment.licence or "-", splits
 
 
 if __name__ == "__main__":

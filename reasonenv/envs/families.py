@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from reasonenv.errors import UsageError
-from reasonenv.problem import LazySequence, Problem
+from reasonenv.problem import LazyProblems, Problem
 
 
 @dataclass(frozen=True, kw_only=True)
-class DrawnProblems(LazySequence[Problem]):
+class DrawnProblems(LazyProblems):
     """Problems of one split and level drawn by program, each a pure function of its id.
 
     Any index from 0 on is a problem; the length only says where one pass over them ends.
@@ -46,7 +46,7 @@ class DrawnProblems(LazySequence[Problem]):
     def __len__(self) -> int:
         return 1_000_000
 
-    def item(self, index: int) -> Problem:
+    def make(self, index: int, with_images: bool) -> Problem:
         """The problem at an index from 0 on."""
         if index < 0:
             raise IndexError(f"problem {index} of {type(self).__name__}: indices start at 0")

@@ -39,9 +39,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from reasonenv.datasets.questions import Question, Questions, load_questions
-from reasonenv.datasets.selection import held_out
+from reasonenv.datasets.selection import has_images, held_out
 from reasonenv.environment import HELD_OUT, Environment
-from reasonenv.errors import UsageError
+from reasonenv.errors import ReasonEnvError, UsageError
 
 
 def splits(
@@ -85,6 +85,15 @@ def problems(
     return Questions(rows)
 
 
+def default_model(data: Any = None, columns: Mapping[str, Any] | None = None) -> str:
+    """A model that reads images where one of the first rows has one, else one for text."""
+    try:
+        is_visual = has_images(Questions(_load(data, columns)))
+    except ReasonEnvError:  # making the environment reports it
+        is_visual = False
+    return "Qwen/Qwen2.5-VL-3B-Instruct" if is_visual else "HuggingFaceTB/SmolLM2-135M-Instruct"
+
+
 def _load(data: Any, columns: Mapping[str, Any] | None) -> list[Question]:
     if data is None or (isinstance(data, str) and not data):
         raise UsageError(
@@ -104,5 +113,5 @@ ENVIRONMENT = Environment(
     problems=problems,
     splits=splits,
     prompt="boxed",
-    model="HuggingFaceTB/SmolLM2-135M-Instruct",
+    model=default_model,
 )

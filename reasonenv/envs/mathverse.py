@@ -121,5 +121,6 @@ ENVIRONMENT = Environment(
     official="official",
     cluster="problem_index",
     model="Qwen/Qwen2.5-VL-7B-Instruct",
+    sizes={"testmini": 3_940, _ONLY: 788},
     licence="MIT",
 )

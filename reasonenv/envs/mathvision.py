@@ -86,5 +86,6 @@ ENVIRONMENT = Environment(
     prompt="cpgd",
     official="official",
     model="Qwen/Qwen2.5-VL-7B-Instruct",
+    sizes={"test": 3_040, "testmini": 304},
     licence="MIT",
 )

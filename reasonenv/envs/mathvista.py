@@ -34,7 +34,7 @@ Version History:
 """
 
 from reasonenv import datasets
-from reasonenv.datasets.option_text import letter_of, lettered_lines
+from reasonenv.datasets.option_text import LETTERS, lettered_lines
 from reasonenv.environment import Environment
 from reasonenv.errors import DataError
 from reasonenv.problem import Problem
@@ -77,11 +77,14 @@ def _problem(row: datasets.Row) -> Problem:
     kind = f"float{row.get('precision')}".removesuffix(".0") if kind == "float" else kind
     if kind not in _HINTS:
         raise DataError(f"there is no 'answer_type' {kind!r}: {', '.join(_HINTS)}")
+    answer = row["answer"]
+    if options and answer not in options:
+        raise DataError(f"the answer {answer!r} is none of the choices {list(options)}")
     hint = f"Hint: Please answer the question {_HINTS[kind]}."
     return Problem(
         id=row["pid"],
         question=question,
-        answer=letter_of(row["answer"], options) if options else row["answer"],
+        answer=LETTERS[options.index(answer)] if options else answer,
         options=options,
         query=row.get("query") or f"{hint}\nQuestion: {question}",
         metadata={
@@ -100,5 +103,6 @@ ENVIRONMENT = Environment(
     prompt="cpgd",
     official="official",
     model="Qwen/Qwen2.5-VL-7B-Instruct",
+    sizes={"testmini": 1_000},
     licence="CC BY-SA 4.0",
 )

@@ -177,7 +177,6 @@ def problems(
 def _part_options(
     envs: Sequence[str], data: str | None, options: Options | None, holdout: float | None
 ) -> dict[str, dict[str, Any]]:
-    """The options of each part, by its id."""
     is_list = isinstance(envs, Sequence) and not isinstance(envs, str)
     if not is_list or not envs or not all(isinstance(name, str) for name in envs):
         raise UsageError(f"envs={envs!r}: give a list of environments to mix")
@@ -204,7 +203,6 @@ def _has_unseen(id: str, options: Mapping[str, Any]) -> bool:
 
 
 def _shares(ids: Iterable[str], weights: Sequence[float] | None) -> dict[str, float]:
-    """The weight of each part, by its id."""
     if not isinstance(weights, Iterable | None):
         raise UsageError(f"weights={weights!r}: give a list of numbers, one for each environment")
     ids = list(ids)
@@ -226,7 +224,7 @@ def _part(id: str, weight: float, arguments: dict[str, Any]) -> Part:
     return Part(id, problems, rewards, find_prompt(prompt), weight, environment.cluster)
 
 
-class OwnPart:
+class _OwnPart:
     """The reward, and the prompt, of the problem's own environment."""
 
     bounds: ClassVar = (-math.inf, math.inf)
@@ -245,11 +243,19 @@ class OwnPart:
         return prompt.ask(problem)
 
 
+def default_model(envs: Any = (), options: Any = None) -> str:
+    """The default model of the first part."""
+    first = envs[0] if isinstance(envs, list | tuple) and envs else ""
+    own = (options or {}).get(first, {}) if isinstance(options, dict) else {}
+    return find(first).default_model(own) if isinstance(first, str) and first else "tiny"
+
+
 ENVIRONMENT = Environment(
     id="Mixture-v0",
     problems=problems,
     splits=splits,
-    rewards=lambda mixture: {"own": (1.0, OwnPart(mixture))},
-    prompt=OwnPart,
+    rewards=lambda mixture: {"own": (1.0, _OwnPart(mixture))},
+    prompt=_OwnPart,
     cluster=_CLUSTER,
+    model=default_model,
 )

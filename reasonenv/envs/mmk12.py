@@ -60,5 +60,6 @@ ENVIRONMENT = Environment(
     prompt="cpgd",
     official="mm_eureka",
     model="Qwen/Qwen2.5-VL-7B-Instruct",
+    sizes={"train": 15_616, "test": 2_000},
     licence="Apache-2.0",
 )

@@ -190,5 +190,6 @@ ENVIRONMENT = Environment(
     official="official",
     cluster="context",
     model="Qwen/Qwen2.5-VL-7B-Instruct",
+    sizes={"test": 1_516, **dict(zip(PARTS, (674, 150, 236, 456), strict=True))},
     licence="Apache-2.0",
 )

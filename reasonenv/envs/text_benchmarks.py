@@ -152,7 +152,11 @@ def _object_with(name: str) -> datasets.Kind:
 
 
 def _benchmark(
-    id: str, convert: Callable[[datasets.Row], Problem], licence: str, **columns: Any
+    id: str,
+    convert: Callable[[datasets.Row], Problem],
+    licence: str,
+    sizes: Mapping[str, int],
+    **columns: Any,
 ) -> Environment:
     """A row of this module: by default of one split, with the box as its prompt.
 
@@ -160,11 +164,12 @@ def _benchmark(
         id: Of the environment.
         convert: Function of a row to its problem.
         licence: Of the data.
+        sizes: Problems of each split.
         **columns: Further arguments of `datasets.Schema`.
     """
     schema = datasets.Schema(**{"splits": {"test": datasets.Split("test")}, **columns})
-    own = {"schema": schema, "convert": convert, "licence": licence, "model": "Qwen/Qwen3-4B"}
-    return Environment(id=id, prompt="boxed", official="boxed", **own)
+    own = {"schema": schema, "convert": convert, "licence": licence, "sizes": sizes}
+    return Environment(id=id, prompt="boxed", official="boxed", model="Qwen/Qwen3-4B", **own)
 
 
 _AIME: dict[str, Any] = {
@@ -177,6 +182,7 @@ AIME24 = _benchmark(
     "AIME24-v0",
     partial(_competition, question="problem", metadata=("url",)),
     licence=_MAA,
+    sizes={"test": 30},
     name="aime24",
     hub="HuggingFaceH4/aime_2024",
     splits={"test": datasets.Split("train", ("test", "train"))},
@@ -186,6 +192,7 @@ AIME25 = _benchmark(
     "AIME25-v0",
     partial(_competition, question="problem"),
     licence=_MAA,
+    sizes={"test": 30},
     name="aime25",
     hub="math-ai/aime25",
     **_AIME,
@@ -194,6 +201,7 @@ AMC23 = _benchmark(
     "AMC23-v0",
     partial(_competition, question="question"),
     licence=_MAA,
+    sizes={"test": 40},
     name="amc23",
     hub="math-ai/amc23",
     texts=("question",),
@@ -205,6 +213,7 @@ MATH500 = _benchmark(
     "MATH500-v0",
     _math,
     licence="MIT",
+    sizes={"test": 500},
     name="math500",
     hub="HuggingFaceH4/MATH-500",
     texts=("problem", "answer", "unique_id", "subject"),
@@ -216,6 +225,7 @@ MINERVA_MATH = _benchmark(
     "MinervaMath-v0",
     _minerva,
     licence="MIT OpenCourseWare's, CC BY-NC-SA 4.0",
+    sizes={"test": 272},
     name="minerva_math",
     hub="math-ai/minervamath",
     texts=("question", "answer"),
@@ -226,6 +236,7 @@ GSM8K = _benchmark(
     "GSM8K-v0",
     _gsm8k,
     licence="MIT",
+    sizes={"train": 7_473, "test": 1_319},
     name="gsm8k",
     hub="openai/gsm8k",
     splits={split: datasets.Split(split, config="main") for split in ("train", "test")},
@@ -236,6 +247,7 @@ _DAPO = _benchmark(
     "DAPOMath17k-v0",
     _dapo,
     licence="Apache-2.0",
+    sizes={"train": 17_398, "test": 30},
     name="dapo_math_17k",
     hub="BytedTsinghua-SIA/DAPO-Math-17k",
     splits={

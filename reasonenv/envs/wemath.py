@@ -89,5 +89,6 @@ ENVIRONMENT = Environment(
     official="official",
     cluster="ID",
     model="Qwen/Qwen2.5-VL-7B-Instruct",
+    sizes={"testmini": 1_740},
     licence="CC BY-NC 4.0",
 )

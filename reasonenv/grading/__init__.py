@@ -28,7 +28,6 @@ from reasonenv.grading.reading import (
     final_span,
     kind_of,
     plain_verdict,
-    separated,
     solution_answer,
 )
 from reasonenv.grading.reading import verdict as rule_verdict
@@ -224,8 +223,8 @@ def _unbudgeted(
         correct = rule_verdict(answer, text, options, kind)
     except TooLarge:
         return RuleVerdict((False, "unparseable"), text)
-    if correct or (answer in reference and answer == final_answer(_tagged(reference))):
-        return RuleVerdict((True, "ok"), text)  # the answer of a response that is the reference
+    if correct:
+        return RuleVerdict((True, "ok"), text)
     if correct is not None:
         return RuleVerdict((False, "ok"), text)
     # math-verify would drop the part that it cannot read, and compare the rest.
@@ -233,10 +232,6 @@ def _unbudgeted(
     if is_unsafe(answer) or is_unsafe(text) or is_garbled:
         return RuleVerdict((False, "unparseable"), text)
     return RuleVerdict(None, text)
-
-
-def _tagged(reference: str) -> str:
-    return f"<answer>{separated(reference)}</answer>"
 
 
 def _is_readable(text: str) -> bool:

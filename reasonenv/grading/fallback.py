@@ -42,7 +42,6 @@ def is_unsafe(text: str) -> bool:
 
 
 def _is_balanced(text: str) -> bool:
-    """True if brackets of any kind are balanced in number and not nested too deeply."""
     depth = 0
     for bracket in _BRACKET.findall(text):
         depth += 1 if bracket in "({[" else -1

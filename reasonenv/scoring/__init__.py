@@ -12,8 +12,14 @@ from collections.abc import Iterable, Mapping
 from os import PathLike
 from typing import Any
 
-from reasonenv.scoring.intervals import over_problems, over_samples, standard_error
-from reasonenv.scoring.statistics import paired_comparison, pass_at_k, sample_sizes
+from reasonenv.scoring.statistics import (
+    over_problems,
+    over_samples,
+    paired_comparison,
+    pass_at_k,
+    sample_sizes,
+    standard_error,
+)
 from reasonenv.scoring.tables import NONE, Table, interval_text, table_lines
 
 __all__ = [

@@ -23,7 +23,7 @@ from reasonenv.errors import DataError, MissingDataError, UsageError
 from reasonenv.files import read_objects
 from reasonenv.problem import Problem
 from reasonenv.registration import find
-from reasonenv.scoring.final_answers import Row
+from reasonenv.scoring.responses import Row
 
 _SHARD = re.compile(r"-\d+-of-\d+$")
 _MOST_PROBLEMS = 20_000
@@ -31,19 +31,16 @@ _MOST_PROBLEMS = 20_000
 
 @dataclass
 class Labels:
-    """Labels of a split.
-
-    Args:
-        rows: By id, of the requested ids.
-        total: Number of problems of the split.
-        folder: Folder of its files; None without files.
-        example: An id of the split, for errors.
-    """
+    """Labels of a split."""
 
     rows: dict[str, Row] = field(default_factory=dict)
+    """By id, of the requested ids."""
     total: int = 0
+    """Number of problems of the split."""
     folder: Path | None = None
+    """Folder of its files; None without files."""
     example: str = ""
+    """An id of the split, for errors."""
 
 
 def load_labels(

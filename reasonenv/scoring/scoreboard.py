@@ -3,30 +3,44 @@
 import importlib
 import os
 import re
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pkgutil import resolve_name
 from typing import Any
 
 import numpy as np
 
-from reasonenv.console import print_line
-from reasonenv.errors import DataError
+from reasonenv.datasets.column_names import cell
+from reasonenv.errors import DataError, UsageError
 from reasonenv.grading import VERSION, Grade
 from reasonenv.registration import find
-from reasonenv.scoring.final_answers import GradedResponses, LabeledResponse
-from reasonenv.scoring.intervals import over_problems, over_samples
-from reasonenv.scoring.judges import Judge, judge_all
 from reasonenv.scoring.labels import Labels, load_labels
-from reasonenv.scoring.response_files import SkipLog, StoredResponse, stored_responses
+from reasonenv.scoring.responses import (
+    GradedResponses,
+    LabeledResponse,
+    Row,
+    SkipLog,
+    most_frequent,
+    stored_responses,
+)
 from reasonenv.scoring.statistics import (
     majority_at_k,
+    over_problems,
+    over_samples,
     paired_comparison,
-    paired_test,
     pass_at_k,
     sample_sizes,
 )
 
+Judge = Callable[[Row, str], bool | str | None]
+"""A custom judge, such as a language model, in place of the rules: a function of a problem's label
+(its row in the data set) and a response, called from several threads. It returns True or False, or
+the extracted answer as text, to which the rules are applied; None means that the response has no
+answer."""
+# A judge waits for its model most of the time.
+_NUM_THREADS = 8
 # Benchmarks with rules of their own, each in a module of its name in lower case.
 _BENCHMARKS = ("MathVista", "MathVerse", "MathVision", "OlympiadBench", "WeMath", "GSM8K")
 
@@ -42,14 +56,24 @@ def rules(env_id: str) -> Any:
     return importlib.import_module(f"reasonenv.scoring.{module}")
 
 
-def to_stderr(line: str) -> None:
-    """Prints a line on standard error."""
-    print_line(line, sys.stderr)
+def load_judge(name: str) -> Any:
+    """The judge called "module:function".
+
+    Raises:
+        UsageError: When there is none.
+    """
+    try:
+        judge = resolve_name(name) if ":" in name else None
+    except (ImportError, AttributeError, ValueError) as error:
+        raise UsageError(f"no judge {name!r}: {error}") from None
+    if not callable(judge):
+        raise UsageError(f"no judge {name!r}: give module:function")
+    return judge
 
 
 def grade_responses(  # noqa: PLR0913 - keywords of a user
     env_id: str,
-    rows: Iterable[Mapping[str, Any]],
+    rows: Iterable[Row],
     data: str | os.PathLike[str] | None = None,
     *,
     split: str | None = None,
@@ -65,8 +89,7 @@ def grade_responses(  # noqa: PLR0913 - keywords of a user
         data: Folder with the labels; None for `REASONENV_DATA`, then the environment itself.
         split: Part of the data; None for the one that covers most ids.
         env_options: Further arguments of an environment whose labels are its own problems.
-        judge: Maps a label and a response to a verdict or the extracted answer; None for the
-            rules of the benchmark.
+        judge: As of `load_judge`; None for the rules of the benchmark.
         skipped: Log of skipped rows and other warnings; None for lines on standard error.
 
     Raises:
@@ -74,16 +97,17 @@ def grade_responses(  # noqa: PLR0913 - keywords of a user
         DataError: When no row can be scored.
     """
     module = rules(env_id)
-    skipped = skipped or SkipLog(to_stderr)
+    skipped = skipped or SkipLog()
     stored = stored_responses(rows, skipped)
     if not stored:
-        raise DataError(f"there is no response to score: {dict(skipped.counts) or 'no rows'}")
+        number = sum(skipped.counts.values())
+        raise DataError(f"there is no response to score; rows that were skipped: {number}")
     ids = dict.fromkeys(response.id for response in stored)
     pooled = getattr(module, "POOLED", False)
     options = {**(env_options or {}), "data": data, "split": split}
     labels = load_labels(env_id, ids, options, module.NEEDED, pooled)
     cases = _label(env_id, stored, labels, module.NEEDED, skipped)
-    grades = judge_all(cases, judge, module.grades, skipped) if judge else module.grades(cases)
+    grades = _judged(cases, judge, module.grades, skipped) if judge else module.grades(cases)
     num_missing = labels.total - len({case.id for case in cases})
     counts = dict(skipped.counts)
     return GradedResponses(find(env_id).id, cases, grades, num_missing, labels.folder, counts)
@@ -91,7 +115,7 @@ def grade_responses(  # noqa: PLR0913 - keywords of a user
 
 def _label(
     env_id: str,
-    stored: Sequence[StoredResponse],
+    stored: Sequence[LabeledResponse],
     labels: Labels,
     columns: Sequence[str],
     skipped: SkipLog,
@@ -103,12 +127,11 @@ def _label(
         if label is None:
             line = f"skipped, {env_id} has no problem {response.id!r}"
             skipped("unknown_id", f"{response.where}: {line}")
-        elif any(label.get(column) is None for column in columns):
-            column = next(column for column in columns if label.get(column) is None)
-            line = f"skipped, the label of {response.id!r} has no {column!r}"
+        elif missing := [name for name in columns if label.get(name) is None]:
+            line = f"skipped, the label of {response.id!r} has no {missing[0]!r}"
             skipped("broken_label", f"{response.where}: {line}")
         else:
-            cases.append(LabeledResponse(response.id, label, response.text, response.extraction))
+            cases.append(replace(response, label=label))
     if not cases:
         raise DataError(
             f"none of the {len(stored)} responses is to a known problem of {env_id}: there is "
@@ -117,19 +140,65 @@ def _label(
     return cases
 
 
+def _judged(
+    cases: Sequence[LabeledResponse],
+    judge: Judge,
+    rule: Callable[[Sequence[LabeledResponse]], list[Grade]],
+    skipped: SkipLog,
+) -> list[Grade]:
+    """The verdicts of a judge; where it extracts an answer, those of the rules on it.
+
+    An exception of the judge is reported, and the response is wrong with the status "error".
+    """
+    with ThreadPoolExecutor(_NUM_THREADS) as pool:
+        answers = list(pool.map(lambda case: _answer(judge, case), cases))
+    texts = [
+        replace(case, extraction=text)
+        for case, text in zip(cases, answers, strict=True)
+        if isinstance(text, str)
+    ]
+    grades = iter(rule(texts) if texts else [])
+    return [
+        next(grades) if isinstance(answer, str) else _grade(case, answer, skipped)
+        for case, answer in zip(cases, answers, strict=True)
+    ]
+
+
+def _answer(judge: Judge, case: LabeledResponse) -> Any:
+    try:
+        return judge(case.label, case.response)
+    # A judge is a user's code: an exception must not lose the verdicts so far.
+    except Exception as error:
+        return error
+
+
+def _grade(case: LabeledResponse, answer: Any, skipped: SkipLog) -> Grade:
+    if answer is None:
+        return Grade(False, None, "no_answer")
+    if isinstance(answer, bool):
+        return Grade(answer, None, "ok")
+    reason = f"{type(answer).__name__}: {answer}".partition("\n")[0]
+    skipped(
+        "judge_error", f"id {case.id!r}: the judge gave no verdict, which counts as wrong, {reason}"
+    )
+    return Grade(False, None, "error")
+
+
 def summarize(graded: GradedResponses, seed: int = 0) -> dict[str, Any]:
     """The scores of graded responses as JSON-able values, each with its interval."""
     module, names = rules(graded.env), _counted(graded)
     line = _line(graded, names)
+    num_samples = most_frequent(map(len, graded.correct.values()))
     scores = {
         "env": graded.env,
         "rules": module.__name__,
         "grader_version": VERSION,
         "num_problems": line.pop("num"),
-        "num_samples": graded.num_samples,
+        "num_samples": num_samples,
         **line,
     }
-    if graded.num_samples > 1:
+    if num_samples > 1:
+        scores["mean@k"] = {str(num_samples): line["accuracy"]}
         scores |= _sample_scores(graded, names, seed)
     scores["by"] = _tables(graded, module.TABLES)
     if hasattr(module, "extras"):
@@ -150,30 +219,21 @@ def _counted(graded: GradedResponses) -> list[str]:
 
 
 def _sample_scores(graded: GradedResponses, names: Sequence[str], seed: int) -> dict[str, Any]:
-    """mean@k, pass@k and maj@k; mean@k of all samples is the accuracy itself."""
+    """pass@k and maj@k with their intervals; mean@k of all samples is the accuracy itself."""
     correct = np.array([sum(graded.correct[name]) for name in names])
     total = np.array([len(graded.correct[name]) for name in names])
-    pass_rates, majority_rates = {}, {}
+    votes = [_votes(graded.samples[name]) for name in names]
+    clusters = [graded.clusters[name] for name in names]
+    rates: dict[str, dict[str, list[float]]] = {"pass@k": {}, "maj@k": {}}
     for k in sample_sizes(int(total.min())):
         pairs = zip(correct, total, strict=True)
-        pass_rates[str(k)] = [pass_at_k(int(c), int(n), k) for c, n in pairs]
-        majority_rates[str(k)] = [
-            majority_at_k(_votes(graded.samples[name]), True, k, seed) for name in names
-        ]
-    scores = {"pass@k": pass_rates, "maj@k": majority_rates}
-    clusters = [graded.clusters[name] for name in names]
-    return {
-        "mean@k": {str(graded.num_samples): float(np.mean([graded.means[name] for name in names]))},
-        "interval_samples": over_samples(correct, total),
-        **{
-            name: {k: float(np.mean(values)) for k, values in by_k.items()}
-            for name, by_k in scores.items()
-        },
-        "intervals": {
-            name: {k: over_problems(values, clusters) for k, values in by_k.items()}
-            for name, by_k in scores.items()
-        },
-    }
+        rates["pass@k"][str(k)] = [pass_at_k(int(c), int(n), k) for c, n in pairs]
+        rates["maj@k"][str(k)] = [majority_at_k(each, True, k, seed) for each in votes]
+    intervals, scores = (
+        {name: {k: of(values) for k, values in by_k.items()} for name, by_k in rates.items()}
+        for of in (lambda values: over_problems(values, clusters), _mean)
+    )
+    return {"interval_samples": over_samples(correct, total), **scores, "intervals": intervals}
 
 
 def _votes(grades: Sequence[Grade]) -> list[bool | str | None]:
@@ -184,15 +244,18 @@ def _votes(grades: Sequence[Grade]) -> list[bool | str | None]:
     ]
 
 
-def _tables(
-    graded: GradedResponses, tables: Mapping[str, Callable[[Any], Any]]
-) -> dict[str, dict[str, Any]]:
-    """Accuracy by the groups of each table; a problem may count in several rows."""
+def _tables(graded: GradedResponses, tables: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Accuracy by the groups of each table; a problem may count in several rows.
+
+    Args:
+        graded: All responses.
+        tables: By title the column of the group, or a function of the label.
+    """
     rows = {}
     for title, group in tables.items():
         parts: dict[str, list[str]] = {}
         for name, label in graded.labels.items():
-            value = group(label)
+            value = group(label) if callable(group) else cell(label, group)
             for each in value if isinstance(value, list | tuple) else (value,):
                 if each is not None and each != "":
                     parts.setdefault(str(each), []).append(name)
@@ -206,19 +269,22 @@ def _line(graded: GradedResponses, names: Sequence[str]) -> dict[str, Any]:
     means = [graded.means[name] for name in names]
     clusters = [graded.clusters[name] for name in names]
     return {
-        "accuracy": float(np.mean(means)),
+        "accuracy": _mean(means),
         "num": len(names),
         "num_clusters": len(set(clusters)),
         "interval": over_problems(means, clusters),
     }
 
 
+def _mean(values: Sequence[float]) -> float:
+    return float(np.mean(values))
+
+
 def comparison(graded: GradedResponses, other: GradedResponses, seed: int = 0) -> dict[str, Any]:
     """The paired comparison of two files of responses, over the problems of both.
 
     Returns:
-        That of `paired_comparison`; `test`, its name; `accuracies` and `intervals` of the two, on
-        these problems.
+        That of `paired_comparison`; `accuracies` and `intervals` of the two, on these problems.
 
     Raises:
         DataError: When they have no problem in common.
@@ -226,11 +292,10 @@ def comparison(graded: GradedResponses, other: GradedResponses, seed: int = 0) -
     common = [name for name in _counted(graded) if name in other.means]
     if not common:
         raise DataError("the two files have no problem in common: there is nothing to compare")
-    ours, theirs = ([each.means[name] for name in common] for each in (graded, other))
+    both = [[each.means[name] for name in common] for each in (graded, other)]
     clusters = [graded.clusters[name] for name in common]
     return {
-        **paired_comparison(ours, theirs, seed, clusters),
-        "test": paired_test(ours, theirs, clusters),
-        "accuracies": [float(np.mean(means)) for means in (ours, theirs)],
-        "intervals": [over_problems(means, clusters) for means in (ours, theirs)],
+        **paired_comparison(both[0], both[1], seed, clusters),
+        "accuracies": [_mean(means) for means in both],
+        "intervals": [over_problems(means, clusters) for means in both],
     }

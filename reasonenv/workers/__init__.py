@@ -7,7 +7,6 @@ Most answers are graded by bounded rules in the caller's process; only the rest 
         grades = grader.grade([r"\boxed{\frac{1}{2}}", r"\boxed{x + 1}"], ["0.5", "1 + x"])
 """
 
-import os
 import weakref
 from collections.abc import Sequence
 from concurrent.futures import Future
@@ -67,12 +66,12 @@ class Grader:
             raise UsageError(f"num_workers={num_workers}: at least one process is needed")
         if not timeout > 0:
             raise UsageError(f"timeout={timeout}: more than 0 seconds are needed")
-        self.num_workers = num_workers or min(8, _num_cores())
         self.timeout, self.prose = timeout, prose
         self._cache: _Cache = {}
         self._pending: dict[_Key, Future[Grade]] = {}
         self._num_errors = 0
-        self._pool = WorkerPool(self.num_workers, timeout)
+        self._pool = WorkerPool(num_workers, timeout)
+        self.num_workers = self._pool.num_workers
         self._close = weakref.finalize(self, self._pool.close)
 
     def grade(
@@ -192,8 +191,3 @@ def _store(cache: _Cache, key: _Key, grade: Grade) -> None:
         cache.clear()
     if len(key[0]) <= _MAX_CACHED_LENGTH:
         cache[key] = grade
-
-
-def _num_cores() -> int:
-    affinity = getattr(os, "sched_getaffinity", None)
-    return len(affinity(0)) if affinity else os.cpu_count() or 1

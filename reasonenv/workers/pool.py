@@ -72,7 +72,7 @@ class WorkerPool:
     it may have threads and a GPU, and its main module is not imported again.
 
     Args:
-        num_workers: Processes at most.
+        num_workers: Processes at most; None for the number of CPU cores, up to 8.
         timeout: CPU seconds for one pair, after which the kernel ends its worker.
         judge: "module:function" of reasonenv that maps two texts to a verdict and its status.
         arguments: Where there are some, the function makes the judge of them.
@@ -82,7 +82,7 @@ class WorkerPool:
 
     def __init__(
         self,
-        num_workers: int,
+        num_workers: int | None,
         timeout: float,
         judge: str = "reasonenv.grading:worker_verdict",
         *,
@@ -91,8 +91,10 @@ class WorkerPool:
         attempts: int = 2,
     ) -> None:
         wall_clock = wall_clock or timeout * _WALL_CLOCK_FACTOR
-        self._parameters = judge, arguments, num_workers, timeout, wall_clock
-        self._num_workers, self._attempts = num_workers, attempts
+        affinity = getattr(os, "sched_getaffinity", None)
+        num_cores = len(affinity(0)) if affinity else os.cpu_count() or 1
+        self.num_workers, self._attempts = num_workers or min(8, num_cores), attempts
+        self._parameters = judge, arguments, self.num_workers, timeout, wall_clock
         self._closed, self._num_lost = False, 0
         self._jobs: dict[int, _Job] = {}
         self._start()
@@ -108,7 +110,9 @@ class WorkerPool:
         self._control: Connection | None = None
 
     def submit(
-        self, *request: str | Sequence[str], finish: Callable[[Judgement], Any] | None = None
+        self,
+        *request: str | Sequence[str | float],
+        finish: Callable[[Judgement], Any] | None = None,
     ) -> Future[Any]:
         """Starts comparing a pair.
 
@@ -151,7 +155,7 @@ class WorkerPool:
     def _send(self) -> None:
         """Sends waiting requests, two for each worker: none waits for this process."""
         with self._lock, contextlib.suppress(OSError):
-            num_free = 2 * self._num_workers - (len(self._jobs) - len(self._waiting))
+            num_free = 2 * self.num_workers - (len(self._jobs) - len(self._waiting))
             for _ in range(min(num_free, len(self._waiting))):
                 if self._control is None:
                     return

@@ -4,7 +4,7 @@ import pytest
 
 from benchmarks.quickstart.families import accuracy, by_family, kind_of_error, problem_of
 from reasonenv.envs import figures
-from reasonenv.scoring.intervals import wilson
+from reasonenv.scoring.statistics import wilson
 
 HERE = Path(__file__).parents[2] / "benchmarks" / "quickstart"
 

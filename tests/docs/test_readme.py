@@ -57,27 +57,16 @@ def test_the_algorithm_has_at_most_twenty_lines_of_its_own():
 
 
 def test_the_algorithm_trains(tmp_path, monkeypatch, tiny_folder):
+    from helpers.tiny_runs import SMALL, flags, numbers
+
     script = tmp_path / "cispo.py"
     script.write_text(block_with("class CISPO"))
-    flags = {
-        "model": tiny_folder,
-        "num-steps": 2,
-        "num-prompts": 4,
-        "group-size": 4,
-        "minibatch-size": 8,
-        "max-response-length": 8,
-        "num-test-problems": 0,
-        "clip-high": 0.2,
-        "output-dir": tmp_path / "run",
-    }
-    words = [word for name, value in flags.items() for word in (f"--{name}", str(value))]
-    monkeypatch.setattr("sys.argv", ["cispo.py", *words])
+    own = {"model": tiny_folder, "output_dir": tmp_path / "run", "clip_high": 0.2}
+    monkeypatch.setattr("sys.argv", ["cispo.py", *flags(**SMALL | own | {"num_steps": 2})])
     runpy.run_path(str(script), run_name="__main__")
-    rows = (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()
-    assert [json.loads(row)["step"] for row in rows] == [1, 2]
-    assert (
-        json.loads((tmp_path / "run" / "run.json").read_text())["settings"]["algorithm"] == "CISPO"
-    )
+    assert [row["step"] for row in numbers(tmp_path / "run")] == [1, 2]
+    record = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert record["settings"]["algorithm"] == "CISPO"
 
 
 @pytest.mark.parametrize("name", ["train", "test"])

@@ -1,4 +1,4 @@
-"""Random numbers, their notations, and the context of an answer."""
+"""Random numbers and their notations."""
 
 from fractions import Fraction
 
@@ -45,25 +45,4 @@ def decimal(value: Fraction) -> str:
     return f"{float(value):.6f}".rstrip("0").rstrip(".") if exact else slash(value)
 
 
-def percentage(value: Fraction) -> str:
-    return rf"{decimal(100 * value)}\%" if "/" not in decimal(100 * value) else slash(value)
-
-
 FORMS = st.sampled_from([slash, quotient, expanded, small, mixed, mixed_in_latex, decimal])
-
-FULL_WIDTH = str.maketrans("0123456789-/,.()", "０１２３４５６７８９－／，．（）")
-CONTEXTS = {
-    "as it is": "{}",
-    "spaces": "  {}  ",
-    "dollars": "${}$",
-    "two dollars": "$${}$$",
-    "round": r"\( {} \)",
-    "square": r"\[ {} \]",
-    "full stop": "{}.",
-    "full stop after dollars": "${}$.",
-    "bold": "**{}**",
-    "brackets": "({})",
-    "large brackets": r"\left( {} \right)",
-    "box": r"\boxed{{{}}}",
-}
-AROUND = st.sampled_from(list(CONTEXTS.values()))

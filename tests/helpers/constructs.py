@@ -29,20 +29,8 @@ _WRAPPERS = {
     "equation": "x={}",
 }
 _POSTFIX = [
-    "'",
-    "!",
-    "''",
-    "'!",
-    "%",
-    "%*",
-    "^2",
-    "^{2}",
-    "^x",
-    "^{\\prime}",
-    "^{\\circ}",
-    "_1",
-    "_{1}",
-]
+    *("'", "!", "''", "'!", "%", "%*", "^2", "^{2}", "^x", "^{\\prime}", "^{\\circ}", "_1", "_{1}")
+]  # fmt: skip
 _WORDS = [
     *("is ", "the answer is ", "not ", "and ", "7 and ", "7, ", "$7$ ", "so $7$ and ", "A "),
     *("A or ", "(A) ", "not A", "a ", "the cat ", "B is wrong, ", "7 is ", "三角形", "选A"),
@@ -124,21 +112,8 @@ def environments() -> Iterator[tuple[str, Construct]]:
 def collections() -> Iterator[tuple[str, Construct]]:
     """Separators and relations between equal and different items."""
     relations = [r if len(r) == 1 else f"\\{r} " for r in [*grammar._RELATIONS, *grammar._JOINED]]
-    separators = [
-        ",",
-        ";",
-        r"\\",
-        "&",
-        "+",
-        "-",
-        "*",
-        "/",
-        r"\pm ",
-        r"\bmod ",
-        r"\cdot ",
-        " ",
-        "\n",
-    ]
+    commands = (r"\\", r"\pm ", r"\bmod ", r"\cdot ")
+    separators = [*commands, *(",", ";", "&", "+", "-", "*", "/", " ", "\n")]
     for sign in sorted({*separators, *relations, *(f" {word} " for word in tokens._CONNECTORS)}):
         yield f"separator {sign}", repeated(sign)
         for item in ("x", "#", r"\sin #", "x=#", "x<#", "(#,x)"):
@@ -165,28 +140,11 @@ def numerals() -> Iterator[tuple[str, Construct]]:
     """Digits, and small texts whose value has many."""
     for before in ("", "0.", "1e", "-", "2^", r"\frac{1}{2}", "√", "0.3\\overline{"):
         yield f"digits {before}", repeated("7", before)
-    for unit in (
-        ",777",
-        " 777",
-        "{,}777",
-        "e9",
-        ".7",
-        "/7",
-        "!",
-        "^9",
-        "^{9}",
-        "*9^{999}",
-        "+2000!",
-    ):
+    steps = (",777", " 777", "{,}777", "e9", ".7", "/7", "!", "^9", "^{9}", "*9^{999}", "+2000!")
+    for unit in steps:
         yield f"number {unit}", repeated(unit, "7")
-    for item in (
-        "#^{2000}",
-        "1/#^{2000}",
-        r"\binom{2999}{1#}",
-        "#.5!",
-        "2999!/#",
-        r"\frac{7^{999}}{#}",
-    ):
+    powers = ("#^{2000}", "1/#^{2000}", r"\frac{7^{999}}{#}")
+    for item in (*powers, r"\binom{2999}{1#}", "#.5!", "2999!/#"):
         yield f"sum of {item}", listed(item, "+")
         yield f"list of {item}", listed(item, ",")
     yield "tower", nested("2^{", "}", "2")
@@ -203,11 +161,8 @@ def markers() -> Iterator[tuple[str, Construct]]:
         yield f"example {unit}", repeated(unit)
         yield f"part of example {unit}", repeated(unit[:-1] or unit, "1 ")
         yield f"example before = {unit}", repeated(unit, "1", "!=x=2")
-    symbols = {
-        *notation._SIGNS,
-        *notation._SUPERSCRIPTS,
-    }
-    for symbol in sorted({*symbols, *"①０＋（", *" \t\n`#*_~.\\{}$%&^\"'"}):
+    symbols = {*notation._SIGNS, *notation._SUPERSCRIPTS, *"①０＋（", *" \t\n`#*_~.\\{}$%&^\"'"}
+    for symbol in sorted(symbols):
         yield f"symbol {symbol!r}", repeated(symbol)
         yield f"symbol after 1 {symbol!r}", repeated(f"1{symbol}")
         yield f"symbol before = {symbol!r}", repeated(symbol, "1^", "!=x=2")

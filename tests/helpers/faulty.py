@@ -6,20 +6,20 @@ from dataclasses import replace
 from helpers import letters, vowels
 from reasonenv import Environment, register
 from reasonenv.errors import DataError
-from reasonenv.problem import LazySequence, Problem
+from reasonenv.problem import LazyProblems, Problem
 from reasonenv.rewards import accuracy
 
 REWARDS = {"accuracy": (0.5, accuracy), "letters": (1.0, letters.letters)}
 
 
-class Faulty(LazySequence[Problem]):
+class Faulty(LazyProblems):
     def __init__(self, problems: Sequence[Problem], unreadable: Sequence[int], long: Sequence[int]):
         self.problems, self.unreadable, self.long = problems, unreadable, long
 
     def __len__(self) -> int:
         return len(self.problems)
 
-    def item(self, index: int) -> Problem:
+    def make(self, index: int, with_images: bool) -> Problem:
         problem = self.problems[index]
         if index in self.unreadable:
             raise DataError(f"faulty, row {index} (id {problem.id!r}): the image cannot be read")

@@ -2,10 +2,12 @@
 
 import hashlib
 import sys
+from dataclasses import replace
 
 import torch
 from transformers import Qwen2Config, Qwen2ForCausalLM
 
+from agents.engines import bandit
 from agents.engines.model import Policy
 from agents.engines.sampling import Sampling
 from agents.rollout import Prompt, Responses
@@ -30,14 +32,9 @@ def responses() -> Responses:
         for _ in range(NUM_PROMPTS)
     ]
     count = NUM_PROMPTS * GROUP_SIZE
-    return Responses(
-        prompts=tuple(prompt for prompt in prompts for _ in range(GROUP_SIZE)),
-        tokens=torch.randint(97, (count, LENGTH), generator=generator),
-        mask=torch.ones(count, LENGTH, dtype=torch.bool),
-        texts=("",) * count,
-        sampler_log_prob=torch.zeros(count, LENGTH),
-        finished=torch.ones(count, dtype=torch.bool),
-    )
+    tokens = torch.randint(97, (count, LENGTH), generator=generator)
+    own = tuple(prompt for prompt in prompts for _ in range(GROUP_SIZE))
+    return replace(bandit.respond(range(count), tokens, [LENGTH] * count), prompts=own)
 
 
 def digest(policy: Policy, responses: Responses) -> str:

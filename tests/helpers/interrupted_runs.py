@@ -53,7 +53,6 @@ FAULTS = {
     "terminate": lambda: signal.raise_signal(signal.SIGTERM),
     "interrupt twice": twice,
     "small files": lambda: limit("RLIMIT_FSIZE", MEBIBYTE),
-    "no files": lambda: limit("RLIMIT_FSIZE", 1),
     "no memory": fill_memory,
 }
 

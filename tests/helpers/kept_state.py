@@ -18,14 +18,11 @@ def kept_bytes(
     kind: str, folder: Path, config: dict, prepare: Callable[[Policy], object] = lambda _: None
 ) -> tuple[int, int, int]:
     """Bytes on this rank after two steps, and the numbers of weights and of trained ones."""
-    chat = tiny_engines.pristine(folder)[1]
-    prompts = chat.encode(tiny_engines.observations(group_size=2))
-    responses = tiny_engines.respond(prompts, (9, 1, 4, 6, 2, 7), chat)
+    tiny_engines.pristine(folder)  # which stays
     before = _storages()
     engine = tiny_engines.build(kind, folder, config=config, prepare=prepare)
     for _ in range(2):
-        engine.backward(engine.forward(responses)[0].sum() / 10)
-        engine.step()
+        tiny_engines.ascend(engine, tiny_engines.responses_of(engine))
     held = sum(s.nbytes() for address, s in _storages().items() if address not in before)
     parts = [
         (getattr(w, "ds_numel", w.numel()), w.requires_grad) for w in engine.policy.parameters()
@@ -39,12 +36,9 @@ def waiting_bytes(kind: str, folder: Path, config: dict) -> tuple[int, int, int]
     Returns:
         Both, and the number of weights, all of which are trained.
     """
-    chat = tiny_engines.pristine(folder)[1]
-    prompts = chat.encode(tiny_engines.observations(group_size=2))
-    responses = tiny_engines.respond(prompts, (9, 1, 4, 6, 2, 7), chat)
     engine = tiny_engines.build(kind, folder, config=config)
-    engine.backward(engine.forward(responses)[0].sum() / 10)
-    engine.step()
+    responses = tiny_engines.responses_of(engine)
+    tiny_engines.ascend(engine, responses)
     before = _storages()
     engine.backward(engine.forward(responses)[0].sum() / 10)
     waiting = sum(s.nbytes() for address, s in _storages().items() if address not in before)

@@ -23,7 +23,7 @@ from agents.advantages import clip_filter
 from agents.algorithms.opsd import OPSD
 from agents.algorithms.sdpg import SDPG
 from agents.cpgd import CPGD
-from agents.engines import lora
+from agents.engines import lora, sampling
 from agents.engines.model import Policy
 from agents.engines.reference_policy import ReferencePolicy
 from agents.reductions import prompt_mean, sequence_mean, token_mean
@@ -221,12 +221,32 @@ def sample(engine, rank) -> list[Responses]:
     return results
 
 
+def gathers_of(engine) -> list[bool]:
+    """For each all-gather of weights from now on, whether that of the head is among them."""
+    gathers, head = [], engine.policy.model.lm_head.weight
+
+    def count(gather, weights, **options):
+        weights = list(weights)
+        gathers.append(any(weight is head for weight in weights))
+        return gather(weights, **options)
+
+    for weight in engine.policy.parameters():
+        if hasattr(weight, "ds_id"):
+            weight.all_gather_coalesced = partial(count, weight.all_gather_coalesced)
+    return gathers
+
+
 def cut_by_tokens(folder, stage) -> dict:
-    """Updates in microbatches of at most so many tokens, against one of one rank in a piece."""
+    """Updates in microbatches of at most so many tokens, against one of one rank in a piece.
+
+    Their logits come in chunks of 16 tokens, of which the ranks have different numbers.
+    """
     results = {}
+    vocabulary = len(tiny_engines.pristine(folder)[1].tokenizer)
     for budget in (None, 1, 150, 10_000):
         engine = tiny_engines.descent("torch" if budget is None else stage, folder, 0.1)
-        before, calls = vector(engine), []
+        sampling.LOGITS_PER_CHUNK["cpu"] = vocabulary * (16 if budget else 10**6)
+        before, calls, gathers = vector(engine), [], gathers_of(engine)
         responses = whole_rollout(engine.chat, (0, 1, 3, 2), UNEQUAL)
         mine = share(responses, engine.rank, engine.num_ranks)
         reward = REWARD[engine.rank :: engine.num_ranks]
@@ -242,6 +262,7 @@ def cut_by_tokens(folder, stage) -> dict:
             "two": metrics,
             "difference": difference(step, expected),
             "calls": engine.all_gather(torch.tensor([len(calls)])).tolist(),
+            "gathers": sum(gathers),
         }
     return results
 

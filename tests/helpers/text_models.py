@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import torch
@@ -17,6 +18,7 @@ from agents.engines.sampling import Sampling
 from agents.engines.torch import TorchEngine
 from agents.engines.transformers import TransformersSampler
 from benchmarks.tiny import model as tiny_model
+from helpers.tiny_engines import plain
 
 CPU = torch.device("cpu")
 WORDS = "What is the sum of the numbers? How many vowels are there? Question: Answer:"
@@ -39,6 +41,7 @@ def write(
     change: Callable[[Any], object] = lambda tokenizer: None,
     generation: dict[str, Any] | None = None,
     dtype: torch.dtype = torch.float32,
+    words: str = WORDS,
     **config: Any,
 ) -> Path:
     """A model with tied embeddings, and six rows of the vocabulary without a token.
@@ -49,9 +52,10 @@ def write(
         change: Changes the tokenizer.
         generation: Content of generation_config.json, as it stands there.
         dtype: Of the weights.
+        words: Text that the tokenizer learns from.
         config: Further entries of the configuration.
     """
-    tokens = tiny_model.tokenizer([WORDS])
+    tokens = tiny_model.tokenizer([words])
     change(tokens)
     sizes = SIZES | {"vocab_size": len(tokens) + 6, "eos_token_id": tokens.eos_token_id}
     sizes |= {"head_dim": 32} if "emma" in kind else {}
@@ -98,20 +102,7 @@ def tokens(responses: Any, row: int) -> list[int]:
 
 def plain_log_probs(model: Any, chat: Any, responses: Any) -> torch.Tensor:
     """Log-probabilities by the model itself, without its banned tokens, one sequence at a time."""
-    log_probs = []
-    for row, prompt in enumerate(responses.prompts):
-        own = tokens(responses, row)
-        sequence = torch.tensor([[*prompt.token_ids, *own]])
-        images = {}
-        if prompt.pixel_values is not None:
-            is_image = (sequence == model.config.image_token_id).int()
-            images = {"pixel_values": prompt.pixel_values, "image_grid_thw": prompt.image_grid_thw}
-            images["mm_token_type_ids"] = is_image
-        logits = model(sequence, use_cache=False, **images).logits[0].float()
-        logits = logits[len(prompt.token_ids) - 1 : -1]
-        logits = logits.index_fill(-1, torch.tensor(chat.banned, dtype=torch.long), -torch.inf)
-        log_probs.append(logits.log_softmax(-1).gather(-1, torch.tensor(own)[:, None])[:, 0])
-    return torch.nn.utils.rnn.pad_sequence(log_probs, batch_first=True)
+    return plain(SimpleNamespace(model=model), responses, Sampling(1.0, chat.banned))[0]
 
 
 def assert_stopped(stopped: Any, whole: Any, chat: Any, stop: tuple[str, ...]) -> None:

@@ -3,6 +3,7 @@
 import copy
 import gc
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 import torch
 from torch.optim import SGD
 
+from agents.engines import bandit
 from agents.engines.chat import Chat
 from agents.engines.deepspeed import DeepSpeedEngine
 from agents.engines.load import load_model
@@ -75,6 +77,18 @@ def descent(kind: str, folder: Path, rate=RATE, max_grad_norm=1e9) -> Any:
     return engine
 
 
+def responses_of(engine, num_images=(0, 1, 3), lengths=LENGTHS[:6]) -> Responses:
+    """Two responses to each problem."""
+    return respond(engine.chat.encode(observations(num_images, 2)), lengths, engine.chat)
+
+
+def ascend(engine, *parts: Responses, factor=1.0) -> dict[str, float]:
+    """Adds the gradient of the log-probability of each part, and takes a step."""
+    for part in parts:
+        engine.backward(engine.forward(part)[0].sum() / 10 * factor)
+    return engine.step()
+
+
 def sampler(engine, max_response_length=12) -> TransformersSampler:
     parts = engine.policy, engine.chat, engine.sampling, max_response_length
     return TransformersSampler(*parts, unsharded=engine.unsharded)
@@ -130,12 +144,5 @@ def respond(prompts: tuple[Prompt, ...], lengths, chat, seed=0) -> Responses:
     allowed = torch.tensor(sorted(set(range(len(chat.tokenizer))) - set(chat.banned)))
     shape = len(prompts), max(lengths)
     tokens = allowed[torch.randint(len(allowed), shape, generator=generator)]
-    mask = torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
-    return Responses(
-        prompts=prompts,
-        tokens=tokens * mask,
-        mask=mask,
-        texts=("",) * len(prompts),
-        sampler_log_prob=torch.zeros(mask.shape),
-        finished=torch.ones(len(prompts), dtype=torch.bool),
-    )
+    made = bandit.respond(range(len(prompts)), tokens, lengths)
+    return replace(made, prompts=prompts, tokens=tokens * made.mask)

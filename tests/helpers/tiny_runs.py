@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 from safetensors.torch import load_file
 
@@ -61,6 +62,27 @@ def same(folder: Path, other: Path) -> bool:
     """Whether two runs ended with the same weights, bit for bit."""
     a, b = weights(folder), weights(other)
     return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
+
+
+def refusal(*arguments: Any, **settings: Any) -> str:
+    """The one line with which a training of these arguments ends."""
+    with pytest.raises(SystemExit) as refused:
+        train(*arguments, **settings)
+    message = refused.value.code
+    assert isinstance(message, str)
+    assert message.startswith("error: ")
+    assert "\n" not in message
+    return message
+
+
+def noting(ids: list[str]) -> tuple[float, Any]:
+    """A reward like that of letters, which adds the id of each problem that it sees."""
+
+    def reward(response, problem, grade):
+        ids.append(problem.id)
+        return letters.letters(response, problem, grade)
+
+    return 1.0, reward
 
 
 def before_response(number: int, act: Any) -> tuple[float, Any]:

@@ -1,11 +1,8 @@
 """A tiny model of words that vLLM reads too, generated, and engines that hold it."""
 
-import copy
 from pathlib import Path
 
-import pytest
 import torch
-from transformers import GenerationConfig, Qwen2Config, Qwen2ForCausalLM
 
 from agents.cpgd import CPGD
 from agents.engines.load import load_model
@@ -15,7 +12,7 @@ from agents.engines.sampling import Sampling
 from agents.engines.torch import TorchEngine
 from agents.engines.vllm.sampler import VLLMSampler
 from agents.training.update import Passes, update
-from benchmarks.tiny import model as tiny_model
+from helpers import text_models
 
 LENGTH = 24
 BOUND = 1e-4
@@ -26,37 +23,14 @@ OPTIONS = {"load_format": "dummy", "max_model_len": 256}
 
 def write(folder: Path) -> Path:
     """Two layers, and a vocabulary with rows for which there is no token."""
-    tokens = tiny_model.tokenizer(["What is the sum of the numbers? How many letters are there?"])
-    end, pad = tokens.convert_tokens_to_ids([tokens.eos_token, tokens.pad_token])
-    config = Qwen2Config(
-        hidden_size=64,
-        intermediate_size=128,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        num_key_value_heads=2,
-        vocab_size=len(tokens) + 6,
-        max_position_embeddings=512,
-        tie_word_embeddings=True,
-        bos_token_id=None,
-        eos_token_id=end,
-        pad_token_id=pad,
-    )
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        model = Qwen2ForCausalLM(config)
-        with torch.no_grad():
-            for weight in model.parameters():
-                weight.add_(0.1 * torch.randn(weight.shape))
-    model.generation_config = GenerationConfig(eos_token_id=end, pad_token_id=pad)
-    model.save_pretrained(folder)
-    tokens.save_pretrained(folder)
-    return folder
+    words = "What is the sum of the numbers? How many letters are there?"
+    return text_models.write(folder, "Qwen2", words=words, num_key_value_heads=2)
 
 
-def trainer(folder: Path, temperature: float = 1.0) -> TorchEngine:
+def trainer(folder: Path) -> TorchEngine:
     model, chat = load_model(str(folder), torch.device("cpu"), torch.float32)
-    sampling = Sampling(temperature, chat.banned)
-    return TorchEngine(Policy(copy.deepcopy(model)), chat, sampling, Optimization(3e-3, 10))
+    sampling = Sampling(1.0, chat.banned)
+    return TorchEngine(Policy(model), chat, sampling, Optimization(3e-3, 10))
 
 
 def sampler(folder: Path, engine: TorchEngine, **options) -> VLLMSampler:
@@ -65,8 +39,7 @@ def sampler(folder: Path, engine: TorchEngine, **options) -> VLLMSampler:
 
 
 def observations(questions=QUESTIONS, group_size=1) -> dict[str, tuple]:
-    texts = tuple(question for question in questions for _ in range(group_size))
-    return {"system": ("",) * len(texts), "question": texts, "images": ((),) * len(texts)}
+    return text_models.observations(questions, group_size=group_size)
 
 
 def greedy(engine: TorchEngine, prompt) -> list[int]:
@@ -141,28 +114,3 @@ def move(engine: TorchEngine, by: float) -> None:
     with torch.no_grad():
         for weight in engine.policy.parameters():
             weight.add_(by)
-
-
-def after_refused_weights(sampler, trainer: TorchEngine, message: str):
-    """Responses after weights of other shapes, refused in these words, and then the right ones."""
-    prompts = sampler.encode(observations())
-    weights = trainer.checkpoint_weights()
-    with pytest.raises(ValueError, match=message):
-        sampler.load_weights([(name, weight[..., :-1]) for name, weight in weights])
-    with pytest.raises(ValueError, match="call load_weights first"):
-        sampler.generate(prompts, (0,))
-    sampler.load_weights(trainer.checkpoint_weights())
-    return sampler.generate(prompts, (0,))
-
-
-def after_a_broken_handover(sampler, trainer: TorchEngine):
-    """Responses after a handover that Ctrl-C broke off, and then a whole one."""
-
-    def broken():
-        yield next(iter(trainer.checkpoint_weights()))
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        sampler.load_weights(broken())
-    sampler.load_weights(trainer.checkpoint_weights())
-    return sampler.generate(sampler.encode(observations()), (0,))

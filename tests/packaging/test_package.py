@@ -26,7 +26,7 @@ ALLOWED = {
     "vllm": ("agents/engines/",),
     "datasets": (
         "reasonenv/datasets/hub.py",
-        "reasonenv/datasets/question_files.py",
+        "reasonenv/datasets/questions.py",
         "reasonenv/datasets/table.py",
         "reasonenv/adapters/trl.py",
     ),

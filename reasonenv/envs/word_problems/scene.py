@@ -37,7 +37,7 @@ def plural(noun: str) -> str:
     return f"{noun}es" if noun.endswith(("x", "ch", "sh", "ss")) else f"{noun}s"
 
 
-def with_article(noun: str) -> str:
+def _with_article(noun: str) -> str:
     """The noun after "a" or "an"; no noun of this module is spelled unlike it sounds."""
     return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
 
@@ -58,9 +58,9 @@ def draw_scene(rng: random.Random) -> dict[str, str]:
         **{"she": she, "She": she.capitalize(), "to_her": to_her},
         **{"her": her, "Her": her.capitalize()},
         **{"bead": thing, "beads": plural(thing)},
-        **{"box": box, "boxes": plural(box), "a_box": with_article(box)},
-        **{"pen": pen, "pens": plural(pen), "a_pen": with_article(pen)},
-        **{"mug": mug, "mugs": plural(mug), "a_mug": with_article(mug)},
-        **{"A_pen": with_article(pen).capitalize(), "A_mug": with_article(mug).capitalize()},
+        **{"box": box, "boxes": plural(box), "a_box": _with_article(box)},
+        **{"pen": pen, "pens": plural(pen), "a_pen": _with_article(pen)},
+        **{"mug": mug, "mugs": plural(mug), "a_mug": _with_article(mug)},
+        **{"A_pen": _with_article(pen).capitalize(), "A_mug": _with_article(mug).capitalize()},
         **{"reads": reads, "read": read, "pages": pages},
     }

@@ -152,7 +152,6 @@ _WORDS: dict[str, dict[str, list[str]]] = json.loads(
 
 
 def _words(name: str) -> dict[str, tuple[str, ...]]:
-    """Reasons and phrasings of a family."""
     return {field: tuple(texts) for field, texts in _WORDS[name].items()}
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from reasonenv.grading.equivalence import Match, Verdict, conjunction
 from reasonenv.grading.equivalence.normal_form import defined_value, definition
 from reasonenv.grading.numeric.exact import TooLarge
-from reasonenv.grading.parsing.nodes import Node, equation
+from reasonenv.grading.parsing.nodes import Node
 
 MAX_PAIRS = 4096
 """Pairs of elements at most that are compared, when the order is free."""
@@ -97,16 +97,11 @@ def _same_coordinates(a: Node, r: Node, matches: Match) -> Verdict:
 
 
 def _values_of_name(node: Node) -> Node | None:
-    """The values of x = {1, 2}, and a = 3, b = 4 of (a, b) = (3, 4); other collections as such."""
+    """The values of x = {1, 2}; other collections as such."""
     if node.op != "relation":
         return node
     defined = definition(node)
-    if defined is None or defined[1].op != "tuple":
-        return defined[1] if defined and defined[1].op in _UNORDERED else None
-    names, values = node.args[1]
-    if names.op != "tuple" or len(names.args[1]) != len(values.args[1]):
-        return None
-    return Node("list", tuple(map(equation, names.args[1], values.args[1])))
+    return defined[1] if defined and defined[1].op in _UNORDERED else None
 
 
 def _without_names(

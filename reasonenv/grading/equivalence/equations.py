@@ -12,7 +12,6 @@ from reasonenv.grading.parsing.nodes import (
     EXPRESSIONS,
     FALSE,
     MINUS_ONE,
-    MIRRORED,
     SYMMETRIC,
     Node,
     inverse,
@@ -102,11 +101,9 @@ def _quotient(node: Node) -> Node | None:
 def _same_inequality(a: Node, r: Node, matches: Match) -> Verdict:
     """Two inequalities, up to a positive factor of the difference of their sides."""
     (ops, sides), (ref_ops, ref_sides) = a.args, r.args
-    if len(ops) > 1:
-        if ops[0][0] != ref_ops[0][0]:
-            sides, ops = sides[::-1], tuple(MIRRORED[op] for op in ops[::-1])
+    if len(ops) > 1 or len(ref_ops) > 1:
         return ops == ref_ops and same_ordered(sides, ref_sides, matches)
-    if len(ref_ops) > 1 or ops[0].strip("<>") != ref_ops[0].strip("<>"):
+    if ops[0].strip("<>") != ref_ops[0].strip("<>"):
         return False
     ratio = constant_factor(_difference(ops[0], sides), _difference(ref_ops[0], ref_sides))
     return ratio is not None and (ratio > 0 or "!=" in ops)

@@ -81,7 +81,6 @@ def _endpoint(node: Node) -> Node | None:
 
 
 def _relation(args: tuple[Sequence[str], Sequence[Node]]) -> SolutionSet | None:
-    """A comparison, two of them, or an equation with a value."""
     ops, (left, *_, right) = args
     if ops == ("=",) and (name := _variable(left)) is not None and _is_bound(right):
         return [Interval(right, True, right, True)], name
@@ -97,8 +96,6 @@ def _comparison(op: str, left: Node, right: Node) -> SolutionSet | None:
     spend(5)
     if _is_bound(left):
         op, left, right = MIRRORED[op], right, left
-    if left.op == "fn" and left.args[0] == "abs":
-        return _absolute(op, left.args[1][0], right)
     solution = _solved(left, right) if _is_bound(right) else None
     if solution is None:
         return None
@@ -121,17 +118,6 @@ def _between(ops: Sequence[str], sides: Sequence[Node]) -> SolutionSet | None:
     if not is_rising or variable is None or not (_is_bound(low) and _is_bound(high)):
         return None
     return [Interval(_endpoint(low), ops[0] == "<=", _endpoint(high), ops[1] == "<=")], variable
-
-
-def _absolute(op: str, left: Node, right: Node) -> SolutionSet | None:
-    """|x| < 5 as -5 < x < 5, and |x| > 5 as x < -5 or x > 5; ||x|| is |x|."""
-    while left.op == "fn" and left.args[0] == "abs":
-        left = left.args[1][0]
-    above, below = _comparison(op, left, right), _comparison(MIRRORED[op], left, negative(right))
-    if above is None or below is None or op == "!=":
-        return None
-    is_between = op in ("<", "<=")
-    return _intersection(above[0], below[0]) if is_between else [*above[0], *below[0]], above[1]
 
 
 def _solved(left: Node, bound: Node) -> tuple[str, Node, bool] | None:
@@ -164,7 +150,6 @@ def _is_bound(node: Node) -> bool:
 
 
 def _union(items: Sequence[Node]) -> SolutionSet | None:
-    """The union of sets over one variable, or over none."""
     solutions = [solution for item in items if (solution := solution_set(item))]
     names = {name for _, name in solutions if name}
     if len(solutions) < len(items) or len(names) > 1:
@@ -221,7 +206,6 @@ def _intersection(a: Intervals, b: Intervals) -> Intervals:
 
 
 def _overlap(x: Interval, y: Interval) -> Interval | None:
-    """The intersection of two intervals; None if it is empty."""
     lower = max((x, y), key=lambda each: (each.ends[0], not each.low_closed))
     upper = min((x, y), key=lambda each: (each.ends[1], each.high_closed))
     low, high = lower.ends[0], upper.ends[1]

@@ -3,7 +3,6 @@
 With the names that an answer may choose: integer parameters of families, constants of integration.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 
 from reasonenv.grading.numeric.equality import decimal_of, float_value, same_value
@@ -18,17 +17,11 @@ from reasonenv.grading.parsing.nodes import (
     is_known,
     map_children,
     negative,
-    num,
-    product,
     substituted,
     walk,
 )
 
 _COORDINATES = frozenset(Node("sym", (letter,)) for letter in "xyz")
-# Squares with names of their own, of statistics.
-_STATISTICS = frozenset(
-    Node("pow", (Node("sym", (letter,)), num(2))) for letter in ("R", "K", "S", "s", "chi", "sigma")
-)
 _NAMING = frozenset(["sin", "cos", "tan", "prime"])
 
 
@@ -46,7 +39,7 @@ def normal_form(node: Node) -> Node | None:
         return _without_approximation(node)
     if node.op == "relation" and set(node.args[0]) == {"="}:
         return _equation(node.args[1])
-    return _scaled_matrix(node) if node.op == "mul" and "matrix" in node.kinds else node
+    return node
 
 
 def splits_alternatives(a: Node, b: Node) -> bool:
@@ -102,16 +95,6 @@ def _sign_cases(node: Node) -> Node:
         signed = [_sign_cases(item).args if "pm" in item.kinds else (item,) for item in node.args]
         return Node("list", tuple(item for items in signed for item in items))
     return Node("list", (_with_sign(node, True), _with_sign(node, False)))
-
-
-def _scaled_matrix(node: Node) -> Node:
-    """A number times a matrix as a matrix; any other product unchanged."""
-    factors = [part for part in node.args if part.op in EXPRESSIONS and "matrix" not in part.kinds]
-    matrices = [part for part in node.args if part.op == "matrix"]
-    if len(matrices) != 1 or len(factors) + 1 < len(node.args):
-        return node
-    rows = (tuple(product([*factors, cell]) for cell in row) for row in matrices[0].args)
-    return Node("matrix", tuple(rows))
 
 
 def _with_sign(node: Node, upper: bool) -> Node:
@@ -196,9 +179,8 @@ def _is_name(node: Node) -> bool:
     if node.op == "fn":
         name, (inner, *_) = node.args
         return _is_length(inner) if name == "abs" else name in _NAMING and _is_name(inner)
-    if node.op in ("ratio", "union", "intersection", "minus", "tuple"):
-        return all(map(_is_name, children(node)))
-    return node in _STATISTICS
+    is_compound = node.op in ("ratio", "union", "intersection", "minus", "tuple")
+    return is_compound and all(map(_is_name, children(node)))
 
 
 def _is_part_of_name(node: Node) -> bool:
@@ -256,11 +238,11 @@ def _name(node: Node) -> str:
     return repr(node)
 
 
+_CONSTANTS = frozenset(["C", "c", "K", "C_0", "C_1"])
+_VARIABLES = frozenset(Node("sym", (name,)) for name in (*"xytusz", "theta"))
 _INTEGERS = Node("sym", ("mathbb Z",))
 _NUMBERS = frozenset(Node("sym", (f"mathbb {name}",)) for name in "RCQ")
 _PARAMETERS = tuple("klmnt")
-_CONSTANT = re.compile(r"[CcK](?:_\d)?")
-_VARIABLES = frozenset(["x", "y", "t", "u", "s", "z", "theta"])
 _SUMS = frozenset(
     ["add", "mul", "pm", "deg", "list", "either", "set", "tuple", "relation", "union"]
 )
@@ -276,7 +258,9 @@ def with_shared_names(answer: Node, reference: Node) -> tuple[Node, Node]:
     if "sym" not in answer.kinds or answer == reference:
         return answer, reference
     left, right = _with_shared_parameter(*map(_without_domain, (answer, reference)))
-    return _with_shared_integration_constants(left, right), right
+    name = _integration_constant(left)
+    other = _integration_constant(right) if name else None
+    return (substituted(left, name, other) if name and other else left), right
 
 
 def _declared(node: Node) -> tuple[Node, Node | None, Node | None]:
@@ -342,22 +326,9 @@ def _is_linear(node: Node, name: Node) -> bool:
     return node.op in ("add", "mul") and all(_is_linear(part, name) for part in node.args)
 
 
-def _with_shared_integration_constants(answer: Node, reference: Node) -> Node:
-    """The answer with the reference's constants of integration, if all its symbols are theirs."""
-    names, others = _integration_constants(answer), _integration_constants(reference)
-    if not names or len(names) != len(others) or names == others:
-        return answer
-    is_same_case = [name.upper() for name in names] == [name.upper() for name in others]
-    if len(names) > 1 and not is_same_case:
-        return answer
-    for name, other in zip(names, others, strict=True):
-        answer = substituted(answer, Node("sym", (name,)), Node("sym", (other,)))
-    return answer
-
-
-def _integration_constants(node: Node) -> list[str]:
-    """Constants of integration in a function of usual variables, sorted; none in other formulas."""
-    names = {part.args[0] for part in walk(node) if part.op == "sym"}
-    constants = {name for name in names if _CONSTANT.fullmatch(name)}
-    variables = names - constants
-    return sorted(constants) if variables and variables <= _VARIABLES else []
+def _integration_constant(node: Node) -> Node | None:
+    """The C of x^2 + C, the only one in a function of usual variables."""
+    names = {part for part in walk(node) if part.op == "sym"}
+    constants = {name for name in names if name.args[0] in _CONSTANTS}
+    is_only = len(constants) == 1 and constants < names <= constants | _VARIABLES
+    return constants.pop() if is_only else None

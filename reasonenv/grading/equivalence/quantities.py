@@ -11,7 +11,7 @@ from typing import NamedTuple
 from reasonenv.grading.equivalence import Match, Verdict
 from reasonenv.grading.numeric.equality import float_value, same_expression, to_radians
 from reasonenv.grading.parsing.nodes import EXPRESSIONS, Node, num, product
-from reasonenv.grading.parsing.units import UNITS, Unit, changes_value, leaves_value, same_counted
+from reasonenv.grading.parsing.units import UNITS, Unit, changes_value, leaves_value
 
 _DEGREE, _PERCENT = UNITS["degree"], UNITS["%"]
 _DIRECTION = re.compile(
@@ -61,7 +61,6 @@ def same_quantity(answer: Node, reference: Node, matches: Match) -> Verdict:
 
 
 def _quantity(node: Node) -> Quantity | None:
-    """Value, unit and words of a quantity or a number; None for others."""
     if node.op == "quantity":
         value, unit, words = node.args
         is_angle = value.op == "deg" and unit is None
@@ -94,14 +93,14 @@ def _against_plain_number(a: Quantity, r: Quantity, matches: Match) -> Verdict:
 
 def _is_changed(a: Quantity, r: Quantity) -> bool:
     """True if the words of one side alone change its value, or may do so after the answer."""
-    if same_counted(a.words, r.words):
+    if a.words == r.words:
         return False
     left, right = (set(_DIRECTION.findall(each.words.lower())) for each in (a, r))
     if left and right and left != right:
         return True
     size = float_value(a.value)
     is_one = size is not None and 0 < abs(size) <= 1
-    is_known = leaves_value(a.words, a.unit is not None, is_one) or _related(a.words, r.words)
+    is_known = leaves_value(a.words, a.unit is not None, is_one)
     return not is_known or changes_value(a.words) or changes_value(r.words)
 
 

@@ -27,12 +27,6 @@ NUM_FINE_POINTS = 2
 """Points of the comparison in 150 digits."""
 # Relative difference above which floating-point values are different; below it nothing is decided.
 _ROUGH_TOLERANCE = 1e-6
-# Functions that are real in a part of the line.
-_PARTIAL = frozenset(
-    ["root", "ln", "log", "lg", "arcsin", "arccos", "arcosh", "artanh", "arcsec", "arccsc"]
-)
-_UNDOMAINED = frozenset(["i", "opaque", "call"])
-_NUM_SIZES = 5
 
 
 def same_expression(a: Node, b: Node) -> bool | None:
@@ -54,44 +48,20 @@ def same_expression(a: Node, b: Node) -> bool | None:
     verdict = _agree_at_points(a, b, natural=True)
     if verdict is False and "log" in kinds:
         verdict = _agree_at_points(a, b, natural=False)
-    is_partial = "sym" in kinds and not _PARTIAL.isdisjoint(kinds)
-    if not verdict and is_partial and kinds.isdisjoint(_UNDOMAINED):
-        verdict = _agree_in_domain(a, b) or verdict
     return None if verdict is False and "opaque" in kinds else verdict
 
 
-def _pairs(
-    a: Node, b: Node, points: range, natural: bool = True, real: bool = False
-) -> Iterator[tuple[int, Any, Any]]:
+def _pairs(a: Node, b: Node, points: range, natural: bool = True) -> Iterator[tuple[int, Any, Any]]:
     """The points where both expressions have a floating-point value, or the class TooLarge."""
     for point in points:
-        left, right = (_value(node, ROUGH, point, natural, real) for node in (a, b))
+        left, right = (_value(node, ROUGH, point, natural) for node in (a, b))
         if left is not None and right is not None:
             yield point, left, right
 
 
-def _agree_in_domain(a: Node, b: Node) -> bool | None:
-    """True if two expressions agree at the points where all their parts are real; else undecided.
-
-    There are points of many sizes, so that some lie in a narrow domain.
-    """
-    agreeing: list[int] = []
-    for point, left, right in _pairs(a, b, range(NUM_POINTS * _NUM_SIZES), real=True):
-        if TooLarge in (left, right):
-            continue
-        if not _near(left, right, _ROUGH_TOLERANCE):
-            return None
-        agreeing.append(point)
-        if len(agreeing) == NUM_POINTS:
-            break
-    if len(agreeing) < NUM_FINE_POINTS:
-        return None
-    return _agree_precisely(a, b, agreeing[-NUM_FINE_POINTS:], True) or None
-
-
 def float_value(node: Node) -> float | None:
     """The floating-point value of a real constant, None if there is none."""
-    value = _value(node, ROUGH, 0, True, False) if is_known(node) else None
+    value = _value(node, ROUGH, 0, True) if is_known(node) else None
     return value.real if value is not None and value is not TooLarge and is_real(value) else None
 
 
@@ -113,8 +83,8 @@ def constant_factor(a: Node, b: Node) -> float | None:
 
 def _is_proportional(a: Node, b: Node) -> bool:
     """True if a / b has the same value in 150 digits at two points."""
-    above, other_above = (_value(a, FINE, point, True, False) for point in range(2))
-    below, other_below = (_value(b, FINE, point, True, False) for point in range(2))
+    above, other_above = (_value(a, FINE, point, True) for point in range(2))
+    below, other_below = (_value(b, FINE, point, True) for point in range(2))
     if not {None, TooLarge}.isdisjoint((above, below, other_above, other_below)):
         return False
     # Of constants any two are proportional.
@@ -125,15 +95,15 @@ def _is_proportional(a: Node, b: Node) -> bool:
 def _agree_at_points(a: Node, b: Node, natural: bool) -> bool | None:
     r"""True if two expressions agree, with \log to base e (natural) or 10; None if undecided."""
     varies = not (is_known(a) and is_known(b))
+    is_complex = "i" in a.kinds | b.kinds
     points = range(NUM_POINTS if varies else 1)
     agreeing: list[int] = []
     for point, left, right in _pairs(a, b, points, natural):
         # Values too large for floating point are left to 150 digits.
-        if TooLarge not in (left, right):
-            if varies and is_real(left) != is_real(right):
-                continue
-            if not _near(left, right, _ROUGH_TOLERANCE):
+        if TooLarge not in (left, right) and not _near(left, right, _ROUGH_TOLERANCE):
+            if not varies or is_complex or (is_real(left) and is_real(right)):
                 return False
+            continue  # another branch of a root or a logarithm
         agreeing.append(point)
     if len(agreeing) < min(NUM_FINE_POINTS, len(points)):
         return None
@@ -148,7 +118,7 @@ def _agree_precisely(a: Node, b: Node, points: Sequence[int], natural: bool) -> 
     """
     verdict: bool | None = True
     for point in points:
-        values = [_value(node, FINE, point, natural, False) for node in (a, b)]
+        values = [_value(node, FINE, point, natural) for node in (a, b)]
         if None in values:
             verdict = None
         elif TooLarge in values:
@@ -164,10 +134,9 @@ def _near(left: Any, right: Any, tolerance: Any) -> bool:
 
 # Elements of lists are compared many times, at ten points; all trees in the cache take 20 MB.
 @counted_cache(maxsize=1024)
-def _value(node: Node, precision: Precision, point: int, natural: bool, real: bool) -> Any:
-    """The value of an expression; None if it has none, the class TooLarge if it is too large."""
+def _value(node: Node, precision: Precision, point: int, natural: bool) -> Any:
     try:
-        return ExpressionEvaluator(precision, point, natural, real).value(node)
+        return ExpressionEvaluator(precision, point, natural).value(node)
     except TooLarge:
         return TooLarge
     except (ArithmeticError, ValueError):

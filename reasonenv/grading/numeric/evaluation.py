@@ -124,7 +124,7 @@ class ExpressionEvaluator:
 
     __slots__ = ("natural", "point", "precision", "real")
 
-    def __init__(self, precision: Precision, point: int, natural: bool, real: bool) -> None:
+    def __init__(self, precision: Precision, point: int, natural: bool, real: bool = False) -> None:
         self.precision, self.point, self.natural, self.real = precision, point, natural, real
 
     def value(self, node: Node, in_radians: bool = False) -> Any:
@@ -228,7 +228,6 @@ class ExpressionEvaluator:
         return self._unknown(args)
 
     def _elementary(self, name: str, argument: Any) -> Any:
-        """A trigonometric or hyperbolic function, its inverse, or the exponential."""
         size = abs(argument)
         if size > self.precision.reach or 0 < size < _TINY:
             raise TooLarge
@@ -256,7 +255,6 @@ class ExpressionEvaluator:
         return abs(self.value(args[0])) + self.precision.number(Fraction(0))
 
     def _whole(self, name: str, args: Sequence[Node]) -> Any:
-        """A function of integers: exact for those, its smooth extension for others."""
         value = exact_value(Node("fn", (name, args)))
         if value is not None:
             return self.precision.number(value)
@@ -321,21 +319,13 @@ def _determinant(rows: list[list[Any]]) -> Any:
     return sum((-1) ** k * rows[0][k] * _determinant(minor) for k, minor in enumerate(minors))
 
 
-_NUM_USUAL = 8
-_SIZES = ((-1, 1), (1, 4), (-0.1, 0.1), (3, 12), (-5, -1), (10, 130), (-60, -5), (100, 1000))
-
-
 @lru_cache(maxsize=4096)
 def symbol_value(name: str, point: int) -> Fraction:
     """Value of a symbol at a point: pseudo-random, fixed by its name.
 
-    All values are positive at point 0 and negative at point 1; at others the sign is random, and
-    from point 8 on the values are of one size at each, from less than 0.1 to almost 1000.
+    All values are positive at point 0 and negative at point 1; at others the sign is random.
     """
     digest = blake2b(f"{name}@{point}".encode(errors="replace"), digest_size=4).digest()
     value = Fraction(3, 10) + Fraction(int.from_bytes(digest[:3], "big"), 9_000_000)
-    if point >= _NUM_USUAL:
-        low, high = map(Fraction, _SIZES[point % len(_SIZES)])
-        return low + (high - low) * (value - Fraction(3, 10)) / 2
     is_negative = point == 1 or (point > 1 and digest[3] % 2 == 1)
     return -value if is_negative else value

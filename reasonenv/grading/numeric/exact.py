@@ -54,7 +54,6 @@ def exact_value(node: Node) -> Fraction | None:
 # One tree of a hostile answer takes 50 kB.
 @counted_cache(maxsize=512)
 def _cached_value(node: Node) -> Any:
-    """The value; None if it is not rational, the class of the error if there is none."""
     try:
         return _value(node)
     except _NotRational:
@@ -104,7 +103,6 @@ def _power(base: Fraction, exponent: Fraction) -> Fraction:
 
 
 def _root(value: Fraction, degree: Fraction) -> Fraction:
-    """The root of a perfect power."""
     if value < 0 or degree.denominator != 1 or not 0 < degree <= MAX_DEGREE:
         raise _NotRational
     above, below = value.as_integer_ratio()

@@ -169,20 +169,14 @@ def _with_sign(cursor: Cursor, base: Node) -> Node | None:
 
 
 def _raised(cursor: Cursor, base: Node) -> Node:
-    match cursor.texts(3):
-        case ["{", "circ", "}"]:
-            cursor.at += 3
-            return _degrees(cursor, base)
-        case ["{", "prime" | "'", "}"]:
-            cursor.at += 3
-            return Node("fn", ("prime", (base,)))
+    if cursor.texts(3) == ["{", "circ", "}"]:
+        cursor.at += 3
+        return _degrees(cursor, base)
     sign = cursor.skip("-")
     if cursor.peek("{"):
         exponent = parse_braced(cursor)
     else:
         exponent = (parse_power if cursor.peek("sqrt", "frac", "(") else parse_atom)(cursor)
-    if base.op == "sym" and cursor.skip("_"):  # x^2_1 is x_1^2
-        base = Node("sym", (f"{base.args[0]}_{parse_subscript(cursor)}",))
     return Node("pow", (base, negative(exponent) if sign else exponent))
 
 

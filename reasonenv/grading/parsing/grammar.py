@@ -79,15 +79,13 @@ def read(text: str, units: bool = False, grouped: bool = True) -> Reading:
 
 
 def _read(text: str, units: bool, grouped: bool) -> Reading:
-    tokens = tokenize(canonical(text), units, MAX_TOKENS)
-    if not tokens or not tokens.tokens:
-        return Reading(None)
-    spend(len(tokens.tokens))
+    tokens, *sorts = tokenize(canonical(text), units, MAX_TOKENS)
+    spend(len(tokens))
     try:
-        cursor = Cursor(join_digit_groups(tokens.tokens) if grouped else tokens.tokens, _ATOMS)
-        return Reading(_groups(cursor), *tokens[1:])
+        cursor = Cursor(join_digit_groups(tokens) if grouped else tokens, _ATOMS)
+        return Reading(_groups(cursor), *sorts)
     except (Unreadable, ExtremeUnit):
-        return Reading(None, *tokens[1:])
+        return Reading(None, *sorts)
 
 
 _cached = counted_cache(maxsize=4096)(_read)
@@ -282,7 +280,6 @@ def _label(cursor: Cursor, name: str) -> str:
 
 
 def _opaque(cursor: Cursor, name: str) -> Node:
-    """A sum, an integral or a limit: compared by its parts, never evaluated."""
     parts: list[Node] = []
     while cursor.skip("_", "^"):
         if cursor.skip("{"):
@@ -295,7 +292,6 @@ def _opaque(cursor: Cursor, name: str) -> Node:
 
 
 def _environment(cursor: Cursor, name: str) -> Node:
-    """A matrix, a determinant, or the equations of a system."""
     if name == "array" and cursor.skip("{"):
         while not cursor.skip("}"):
             cursor.take()

@@ -142,11 +142,6 @@ def product(factors: Sequence[Node]) -> Node:
     return factors[0] if len(factors) == 1 else Node("mul", tuple(factors))
 
 
-def equation(left: Node, right: Node) -> Node:
-    """Left = right."""
-    return Node("relation", (("=",), (left, right)))
-
-
 def inverse(node: Node) -> Node:
     """1 / node."""
     return Node("pow", (node, MINUS_ONE))

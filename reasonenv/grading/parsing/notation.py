@@ -65,7 +65,6 @@ _Rows = list[tuple[str, re.Pattern[str], str | Callable[[re.Match[str]], str]]]
 
 
 def _rewrites(stage: str) -> _Rows:
-    """The rewrites of a stage: needle, pattern and replacement."""
     return [
         ("" if needle == "-" else needle.replace("\\n", "\n"), re.compile(pattern),
          _FUNCTIONS[replacement[1:]] if replacement.startswith("@") else replacement)

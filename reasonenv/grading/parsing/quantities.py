@@ -91,7 +91,6 @@ def _single_unit(cursor: Cursor) -> Unit:
 
 
 def _unit_power(cursor: Cursor, word: str) -> Unit | None:
-    """A unit with its power, such as cm^2 or square feet."""
     word, power = word.strip(), 1
     if word in _POWERS and cursor.kind() == "word":
         word = f"{word} {cursor.take().text}"
@@ -109,7 +108,6 @@ def _unit_power(cursor: Cursor, word: str) -> Unit | None:
 
 
 def _integer(cursor: Cursor) -> int:
-    """An exponent of two digits at most."""
     is_braced = cursor.skip("{")
     sign = -1 if cursor.skip("-") else 1
     token = cursor.take()

@@ -65,23 +65,10 @@ class Token(NamedTuple):
     spaced: bool
 
 
-class Tokens(NamedTuple):
-    """The tokens of a text.
+def tokenize(text: str, units: bool, limit: int) -> tuple[list[Token], bool, bool]:
+    """The tokens of a canonical text, none if there are more than `limit`.
 
-    Attributes:
-        tokens: All of them.
-        has_units: True if letters among them may be a unit, or the product of their letters.
-        has_short_units: True if one of these is read as a unit, and is short and right after its
-            number: 5h, 500mA.
-    """
-
-    tokens: list[Token]
-    has_units: bool
-    has_short_units: bool
-
-
-def tokenize(text: str, units: bool, limit: int) -> Tokens | None:
-    """The tokens of a canonical text, or None if there are more than `limit`.
+    With them, as in `grammar.Reading`, whether letters may be a unit, and whether a short one is.
 
     Args:
         text: Output of `notation.canonical`.
@@ -101,8 +88,8 @@ def tokenize(text: str, units: bool, limit: int) -> Tokens | None:
         else:
             tokens += _TOKENS[kind](value, spaced)
         if len(tokens) > limit:
-            return None
-    return Tokens(tokens, bool(sorts), units and "short" in sorts)
+            return [], False, False
+    return tokens, bool(sorts), units and "short" in sorts
 
 
 def _unit(run: str, spaced: bool, tokens: list[Token]) -> str:
@@ -137,7 +124,6 @@ def _product(run: str, spaced: bool) -> list[Token]:
 
 
 def _letters(run: str, spaced: bool) -> list[Token]:
-    """A run of letters: a function, a connector, a word, or the product of its letters."""
     if (name := _NAMES.get(run, run)) in FUNCTIONS:
         return [Token("function", name, spaced)]
     if run in _CONNECTORS:

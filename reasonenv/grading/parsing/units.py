@@ -196,16 +196,6 @@ def leaves_value(words: str, follows_unit: bool, is_one: bool) -> bool:
     )
 
 
-def same_counted(words: str, others: str) -> bool:
-    """True if two texts after numbers name the same things, apart from counters and spaces."""
-    return _noun(words) == _noun(others)
-
-
-def _noun(words: str) -> str:
-    text = _joined(words).casefold()
-    return text.removeprefix(_counter(text))
-
-
 def _joined(words: str) -> str:
     return "".join(words.split()).strip("()（）,，.。 ")
 

@@ -29,29 +29,15 @@ from reasonenv.grading.parsing.notation import canonical
 from reasonenv.grading.reading import letters, literals, words
 from reasonenv.grading.reading.formulas import formula_verdict, spelled
 from reasonenv.grading.reading.lines import (
-    computed_value,
+    emphasized,
     last_line,
     marked_claim,
     numbered_parts,
     stated_value,
 )
 from reasonenv.grading.reading.names import name_verdict, names
-from reasonenv.grading.reading.sections import answer_section, boxed_answer, last_boxes, last_turn
-
-__all__ = [
-    "KINDS",
-    "Span",
-    "answer_section",
-    "box_contents",
-    "final_answer",
-    "final_span",
-    "kind_of",
-    "plain_verdict",
-    "separated",
-    "solution_answer",
-    "verdict",
-    "without_spaces",
-]
+from reasonenv.grading.reading.sections import answer_section as answer_section
+from reasonenv.grading.reading.sections import boxed_answer, last_boxes, last_turn
 
 _MAX_LENGTH = 20_000
 _END = 1000  # characters in which nearly all last markers stand
@@ -105,12 +91,14 @@ def _unboxed(text: str, is_tagged: bool, prose: bool) -> Span | None:
     text = text.strip()
     if prose and (value := stated_value(text)):
         return _span(value, "prose")
+    if value := emphasized(text):
+        return _span(value, "line")
     if is_tagged and "\n" not in text:
         return _span(text, "tag")
     if is_tagged and (parts := numbered_parts(text)):
         return _span(parts, "tag")
     line = last_line(text)
-    return _span(computed_value(line) or line, "line")
+    return _span(line, "line")
 
 
 def _span(text: str | None, source: str) -> Span | None:
@@ -149,7 +137,7 @@ def separated(reference: str) -> str:
 _ADJACENT = re.compile(r"\}(?=\s*\\(?:boxed|fbox))")
 
 
-KINDS = ("letters", "name", "date", "clock", "range", "list", "words", "none", "formula")
+KINDS = ("letters", "name", "clock", "range", "list", "words", "none", "formula")
 """Kinds of references, in the order in which they are tried."""
 
 
@@ -174,7 +162,6 @@ _NO_VALUES = frozenset(
 _TESTS: dict[str, Callable[[str], object]] = {
     "none": lambda text: words.meaning(text) in _NO_VALUES,
     "words": lambda text: words.is_text(text) and spelled(text) == text,
-    "date": literals.date,
     "clock": literals.schedule,
     "range": literals.ranges,
 }
@@ -194,6 +181,8 @@ def verdict(
     Raises:
         TooLarge: A number has too many digits to be worth computing.
     """
+    if len(answer) > max(MAX_LENGTH, 2 * len(reference)):
+        return None
     spend_on_text(answer)
     spend_on_text(reference)
     kind = kind or kind_of(reference, tuple(options))
@@ -206,7 +195,6 @@ def verdict(
 
 
 def _unbracketed(text: str) -> str:
-    """A list without its brackets."""
     text = text.strip(" $")
     pairs = ("[]", "()", "{}")
     is_bracketed = any(text.startswith(a) and text.endswith(b) for a, b in pairs)
@@ -237,17 +225,14 @@ def _value_verdict(answer: str, reference: str, kind: str) -> bool | None:
 
 
 def _literal_verdict(answer: str, reference: str) -> bool | None:
-    for verdicts in (literals.date_verdict, literals.clock_verdict, _range_verdict):
-        if (decided := verdicts(answer, reference)) is not None:
-            return decided
-    decided = None if len(answer) > MAX_LENGTH else formula_verdict(answer, reference)
+    decided = literals.clock_verdict(answer, reference)
+    if decided is None:
+        decided = literals.range_verdict(answer, reference, verdict)
+    if decided is None and len(answer) <= MAX_LENGTH:
+        decided = formula_verdict(answer, reference)
     if decided is None and (words.is_text(reference) or words.is_text(answer)):
         return words.words_verdict(answer, reference)
     return decided
-
-
-def _range_verdict(answer: str, reference: str) -> bool | None:
-    return literals.range_verdict(answer, reference, verdict)
 
 
 _SPACES = re.compile(r"\s+")

@@ -25,8 +25,6 @@ def formula_verdict(answer: str, reference: str) -> bool | None:
             verdict = _parsed_verdict(stated, reference)
             if verdict is None and (count := _count(stated)):
                 verdict = _parsed_verdict(count, reference)
-    if verdict is None and is_prose(reference) and (stated := predicate(plain(reference))):
-        verdict = _parsed_verdict(answer, spelled(stated))
     return verdict
 
 

@@ -37,11 +37,6 @@ _LABEL = re.compile(
     r"\s?(?P<text>\S.*)",
     re.DOTALL | re.IGNORECASE,
 )
-_LABEL_AFTER = re.compile(
-    r"(?P<text>[^(]{1,200}?),?\s(?:\((?P<round>[A-J])\)"
-    r"|(?:which is\s(?:option\s)?|(?:option|choice)\s)\(?(?P<sure>[A-J])\)?)",
-    re.IGNORECASE,
-)
 _REASON = re.compile(r"[,;.]?\s?(?:\b(?:because|since|as)\b|因为|由于|理由).*\Z", re.DOTALL)
 _LONE = re.compile(r"(?<![A-Za-z])(?:[B-J]|A(?!\s[a-z]{2}))(?![A-Za-z'_=^]|\s?=)")
 _SLASH = re.compile(r"[/&]|\bor\b|或", re.IGNORECASE)
@@ -83,22 +78,20 @@ def read_letters(answer: str) -> Choice:
 
 
 def _label(text: str) -> Choice:
-    """A letter with a text beside it."""
-    label = _LABEL.fullmatch(text) or _LABEL_AFTER.fullmatch(text)
+    label = _LABEL.fullmatch(text)
     if label is None:
         return Choice(None)
     groups = label.groupdict()
     letter = groups["round"] or groups["sure"] or groups["spaced"]
     if not letter.isupper() and not groups["round"]:
         return Choice(None)
-    return Choice(frozenset(letter.upper()), label["text"].strip(), not groups.get("spaced"))
+    return Choice(frozenset(letter.upper()), label["text"].strip(), not groups["spaced"])
 
 
 _BRACES = re.compile("[{}]")
 
 
 def _is_changed(note: str) -> bool:
-    """True if a remark beside a letter names another or takes it back."""
     return _LONE.search(note) is not None or is_withdrawn("", note) or is_guarded(note[:80])
 
 
@@ -110,7 +103,6 @@ _LAYOUT = re.compile(
 
 @lru_cache(maxsize=4096)
 def _plain(answer: str) -> str:
-    """An answer without fonts and the signs of layout."""
     text = plain(answer[: 2 * _MAX_LENGTH].replace("\\boxed", "\\text")).translate(_SIGNS)
     text = " ".join(_LAYOUT.sub(" ", text).split()).replace("( ", "(").replace(" )", ")")
     return text.strip(" .")

@@ -181,16 +181,11 @@ def last_line(text: str) -> str:
                 return text[start:]
     before, _, line = text.rpartition("\n")
     previous = before.rstrip().rpartition("\n")[2]
-    is_next = not before.endswith("\n") and not _CONCLUSION.match(line)
-    is_listed = not _HAS_WORDS.search(previous) or (
-        is_next and _CLAIMS.search(previous) and _CLAIMS.search(line)
-    )
-    if before and is_listed:
-        return text  # a list of values or of claims
+    if before and not _HAS_WORDS.search(previous):
+        return text  # a list of values
     return bare(_CHECK.sub("", line.lstrip("#>• \t")))
 
 
-_CLAIMS = re.compile(r"\b(?:is|are)\s[$\\]?-?\d|[是为]\s?\d")
 _CHECK = re.compile(r"(?<=[.。])\s?(?:Check|Verify|Verification|验算|检验)[:：].*")
 _HAS_WORDS = re.compile(r"[a-zA-Z]{2}|[\u4e00-\u9fff]{2}|=")
 # A subject and its verb before a claim: The area is 12; 面积是12.
@@ -233,33 +228,10 @@ _VALUE = re.compile(
     r"\$[^$]{1,120}\$|\\\([^()]{1,120}\\\)"
     r"|[-−]?[$€£¥]?(?<![\w.,/])\d{1,20}(?:,\d{3})*(?:\.\d{1,20})?(?:/\d{1,20})?%?"
 )
-# One computation that is carried out: 7 + 8 = 15; 7 + 8, which equals 15; 3 times 4 is 12.
-_COMPUTED = re.compile(
-    r"(?:^|(?<=[a-zA-Z]{2} )|(?<=[,:;] ))\d{1,9}(?: ?(?:[-+*/×÷−x]|times|plus|minus) ?\d{1,9}){1,3}"
-    r"(?:,? which)? ?(?:=|equals|is(?: equal to)?) ?(?P<value>\d{1,20}(?:\.\d{1,20})?)"
-    r"(?![\w/%^!]|\.\d)"
-)
-_RESULT = re.compile(r"\d{1,20}(?:\.\d{1,20})?")
-_NUMBER = re.compile(r"\d")
-_CONCLUDING = re.compile(r"(?:so|therefore|thus|hence|then)\b", re.IGNORECASE)
 _SENTENCE = re.compile(r"(?<=[.!?。！？])\s+|(?<=[。！？])|\n+")
 _UNIT = re.compile(r"\s?([a-zA-Z]+|[\u4e00-\u9fff]{1,2})")
 _NUMBERED = re.compile(r"(?:step|part|problem|question|case|figure|page|room|grade|第)\s?\Z", re.I)
 _MAX_SENTENCE = 400
-
-
-def computed_value(line: str) -> str | None:
-    """The result of the only computation of a sentence that is a line, or concludes one."""
-    *earlier, last = [part for part in _SENTENCE.split(line[-_MAX_SENTENCE:]) if part.strip()] or [
-        ""
-    ]
-    matches = list(_COMPUTED.finditer(last))
-    if len(matches) != 1 or _NUMBER.search(last, matches[0].end()):
-        return None
-    before = last[: matches[0].start()]
-    if is_guarded(before) or "=" in before or (earlier and not _CONCLUDING.match(last)):
-        return None
-    return _stated(last, list(_RESULT.finditer(last, matches[0].start("value"))))
 
 
 def stated_value(text: str) -> str | None:
@@ -281,3 +253,17 @@ def _stated(sentence: str, values: list[re.Match[str]]) -> str | None:
     word = _UNIT.match(after)
     is_unit = word is not None and (word[1] in UNITS or word[1].lower() in MAGNITUDES)
     return value[0] + (word[0] if word is not None and is_unit else "")
+
+
+# At the end of a line: bold, or a display formula.
+_EMPHASIZED = re.compile(r"(?:\*\*([^*\n]{1,80})\*\*|\\\[([^\n]{1,200})\\\])[.。]?\Z")
+
+
+def emphasized(text: str) -> str | None:
+    """The only bold text or display formula of the last line, which ends with it."""
+    line = text.rpartition("\n")[2][-_MAX_SENTENCE:]
+    match = _EMPHASIZED.search(line)
+    if match is None or line.count("**") > 2 or not match.start():
+        return None
+    before = _SENTENCE.split(line[: match.start()])[-1]
+    return None if is_of_others(before) or adds(before) else match[1] or match[2]

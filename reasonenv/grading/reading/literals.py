@@ -1,9 +1,7 @@
-"""Times of day, dates and ranges: texts of digits that are no formulas."""
+"""Times of day and ranges: texts of digits that are no formulas."""
 
-import datetime
 import re
 from collections.abc import Callable
-from math import gcd
 from typing import NamedTuple
 
 from reasonenv.grading.parsing.notation import canonical
@@ -85,17 +83,13 @@ def _same_time(a: Time, b: Time) -> bool:
 
 
 def clock_verdict(answer: str, reference: str) -> bool | None:
-    """Verdict on two times, or on a ratio for a time; None if either is anything else.
-
-    6:25 is a ratio where only one of both can be a time; 6:30 and 6:05 never are, since ratios
-    are given in lowest terms.
-    """
+    """Verdict on two times, False for a ratio for a time; None if either is anything else."""
     right = schedule(reference)
     if right is None:
         return None
     left = schedule(answer)
     if left is None:
-        return False if _RATIO.fullmatch(answer.strip(" $")) and not _is_ratio(right) else None
+        return False if _RATIO.fullmatch(answer.strip(" $")) else None
     times, others = left.times, right.times
     if "-" not in left.signs:
         times, others = sorted(times), sorted(others)
@@ -103,60 +97,6 @@ def clock_verdict(answer: str, reference: str) -> bool | None:
 
 
 _RATIO = re.compile(r"[\d.]+(?:\s?[:：∶/]\s?[\d.]+)?|\\[dt]?frac\{\d+\}\{\d+\}")
-
-
-def _is_ratio(schedule: Schedule) -> bool:
-    time, *others = schedule.times
-    hours, minutes = divmod(time.seconds // 60, 60)
-    is_plain = not others and not time.half and time.seconds % 60 == 0
-    return is_plain and minutes > 9 and gcd(hours, minutes) == 1
-
-
-_DATED = re.compile(
-    r"\d{4}[-/.]\d|\d月|\d[/.]\d{1,2}[/.]\d{4}|(?:jan|feb|ma[ry]|apr|ju[nl]|aug|sep|oct|nov|dec)",
-    re.I,
-)
-_NOISE = re.compile(
-    r"(?<=\d)(?:st|nd|rd|th)\b|,|(?<=[a-z])\.|\b(?:on|the|of|(?:mon|tues|wednes|thurs|fri|satur|sun)day)\b",
-    re.IGNORECASE,
-)
-_FORMATS = """%Y-%m-%d %Y/%m/%d %Y.%m.%d %Y年%m月%d日 %m月%d日 %B_%d_%Y %b_%d_%Y %d_%B_%Y
-    %d_%b_%Y %B_%d %b_%d %d_%B %d_%b""".split()  # noqa: SIM905 - a page of quotation marks is harder to read
-_DIGITS_OF_DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}|\d{1,2}/\d{1,2}/\d{4}")
-
-Date = tuple[int | None, int, int]
-
-
-def date(text: str) -> Date | None:
-    """Year, which may be missing, month and day of a text that is a date; None for any other."""
-    if len(text) > _MAX_LENGTH or not _DATED.search(text):
-        return None
-    text = _NOISE.sub(" ", _FONT.sub(r"\1", text).strip(" .。$")).lower().replace("sept ", "sep ")
-    text = "_".join(text.replace("号", "日").split())
-    # 13/05/2024 can only be in May; 01/05/2024 may be in January as well, and is no date.
-    formats = ("%d/%m/%Y", "%m/%d/%Y") if text[-5:-4] == "/" else _FORMATS
-    dates = {date for form in formats if (date := _parsed(text, form))}
-    return dates.pop() if len(dates) == 1 else None
-
-
-def _parsed(text: str, form: str) -> Date | None:
-    # A date without a year may be in a leap year.
-    year, full = ("%Y" in form, form) if "%Y" in form else (False, f"%Y_{form}")
-    try:
-        moment = datetime.datetime.strptime(text if year else f"2000_{text}", full)
-    except ValueError:
-        return None
-    return moment.year if year else None, moment.month, moment.day
-
-
-def date_verdict(answer: str, reference: str) -> bool | None:
-    """Verdict on two dates; False for one that is no date in digits; None if neither is one."""
-    left, right = date(answer), date(reference)
-    if left is not None and right is not None:
-        return left == right
-    is_date = _DIGITS_OF_DATE.search(answer) or _DIGITS_OF_DATE.search(reference)
-    is_number = left is not None and reference.strip(" $").isdecimal()
-    return False if is_date or is_number or right is not None else None
 
 
 _RANGE_SIGN = re.compile(r"\d[^\d=]{0,20}?(?:[-−–—~～〜到至比:：∶]|\bto\b|\\sim)|\bbetween\b")
@@ -230,7 +170,6 @@ def ranges(text: str) -> list[Range] | None:
 
 
 def _range(text: str) -> Range | None:
-    """The range of several numbers with one sign between them; None for any others."""
     parts = [part for item in _JOINT.split(text) if (part := _PART.fullmatch(item))]
     joints = _JOINT.findall(text)
     units = [part["unit"] or "" for part in parts]
@@ -249,7 +188,6 @@ def _range(text: str) -> Range | None:
 
 
 def _is_unit(text: str) -> bool:
-    """True if the letters after a number are a unit or a word, and no variable."""
     return len(text) > 2 or not text.isascii() or not text.isalpha() or bool(compound_unit(text))
 
 

@@ -1,8 +1,7 @@
 """Names in capital letters: figures, criteria of congruence, Roman numerals, chemical formulas.
 
 Names are compared as spelled: SSA is not SAS, nor VI IV, nor ACBD ABCD. A segment, a line, an arc
-and an angle may be read from either end, AB is BA and ∠ABC is ∠CBA, and a polygon of four vertices
-or more, whose kind is named, from any of them and in either direction.
+and an angle may be read from either end, AB is BA and ∠ABC is ∠CBA.
 """
 
 import re
@@ -110,7 +109,4 @@ def _is_same(a: Name, r: Name) -> bool:
     ways = [r.letters]
     if kind in _REVERSIBLE or (len(r.letters) == 2 and not kind and not r.is_code):
         ways.append(r.letters[::-1])
-    if kind in _POLYGONS and len(r.letters) > 3:
-        both = (r.letters, r.letters[::-1])
-        ways = [(*way[k:], *way[:k]) for way in both for k in range(len(way))]
     return a.letters in ways

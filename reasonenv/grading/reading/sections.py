@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-_REASONING = re.compile(r"<(/?)think>")
+_REASONING = re.compile(r"<think>.*?</think>|</think>", re.DOTALL)
 _GAP = "\0"  # where reasoning was
 
 
@@ -12,33 +12,23 @@ def answer_section(response: str) -> tuple[str, bool]:
     """The part of a response that may hold the answer, and True if it has an <answer> tag.
 
     That is the last <answer> section outside of the reasoning; without one, what follows that.
+    Without a <think> before the first </think> the prompt opened the reasoning, and all before it
+    is reasoning; so is all that follows a <think> that nothing closes.
     """
-    parts = _without_reasoning(response)
-    text = _GAP.join(parts)
-    start = text.rfind("<answer>")
-    if start < 0:
-        return parts[-1], False
-    section = text[start + len("<answer>") :].partition("</answer>")[0]
+    unclosed = response.find("<think>", response.rfind("</think>") + 1)
+    text = response if unclosed < 0 else response[:unclosed]
+    last = text.rpartition("</think>")[2]
+    if "<answer>" in last:
+        text = last
+    elif "<answer>" in text:
+        before, _, after = text.partition("</think>")
+        text = _REASONING.sub(_GAP, text if "<think>" in before or not after else after)
+    _, tag, section = text.rpartition("<answer>")
+    if not tag:
+        return last, False
     # Around reasoning within it stands no one number.
-    pieces = [piece for piece in section.split(_GAP) if piece.strip()]
+    pieces = [piece for piece in section.partition("</answer>")[0].split(_GAP) if piece.strip()]
     return pieces[-1] if pieces else "", True
-
-
-def _without_reasoning(response: str) -> list[str]:
-    """The parts before, between and after <think> and </think>, one at least.
-
-    The first </think> closes a <think>. Without that the prompt opened the reasoning, and all that
-    stands before is it; so is what follows a <think> that nothing closes.
-    """
-    parts: list[str] = []
-    start, is_inside = 0, False
-    for number, tag in enumerate(_REASONING.finditer(response)):
-        if tag[1] and not number:
-            parts.clear()
-        elif not is_inside:
-            parts.append(response[start : tag.start()])
-        start, is_inside = tag.end(), not tag[1]
-    return parts if is_inside else [*parts, response[start:]]
 
 
 # Tokens that end a turn, of ChatML, Llama 2 and 3, Gemma, Phi, DeepSeek, GPT-2.
@@ -114,8 +104,6 @@ class Boxes(NamedTuple):
 _BRACE = re.compile(r"\\(?:boxed|fbox)\s*\{|\\(?!\\(?:boxed|fbox)).|[{}]", re.DOTALL)
 _COMMAND = re.compile(r"\\boxed|\\fbox")
 _BOX = re.compile(r"\\(?:boxed|fbox)\s*\{")
-# No word: "put it in \boxed form".
-_BARE = re.compile(r"\\boxed\s{1,9}((?:[-+]?\\?[\d.]|[A-J](?![a-zA-Z]))[^\s{]{0,80})")
 
 
 def last_boxes(text: str) -> Boxes:
@@ -126,7 +114,7 @@ def last_boxes(text: str) -> Boxes:
     first = _COMMAND.search(text)
     if first is None:
         return Boxes((), False)
-    boxes: list[Box] = []
+    bounds: list[tuple[int, int, int]] = []  # of a box, with the start of its content
     stack: list[re.Match[str]] = []
     for brace in _BRACE.finditer(text, first.start()):
         if brace[0].endswith("{") and brace[0] != "\\{":
@@ -134,20 +122,16 @@ def last_boxes(text: str) -> Boxes:
         elif brace[0] == "}" and stack:
             opening = stack.pop()
             if opening[0] != "{":
-                while boxes and boxes[-1].start > opening.start():
-                    boxes.pop()
-                content = _BOX.sub("{", text[opening.end() : brace.start()])
-                boxes.append(Box(opening.start(), brace.end(), content))
-    bare = max(_BARE.finditer(text), key=re.Match.start, default=None)
+                while bounds and bounds[-1][0] > opening.start():
+                    bounds.pop()
+                bounds.append((opening.start(), opening.end(), brace.end()))
+    boxes = [Box(start, end, _BOX.sub("{", text[at : end - 1])) for start, at, end in bounds]
     end = boxes[-1].end if boxes else -1
-    if bare and bare.start() > end:
-        return Boxes([Box(bare.start(), bare.end(), bare[1].rstrip("$.,;。，；"))], False)
     is_open = any(opening[0] != "{" and opening.start() >= end for opening in stack)
     return Boxes(_run(text, boxes), is_open)
 
 
 def _run(text: str, boxes: Sequence[Box]) -> Sequence[Box]:
-    """The last boxes that one enumeration joins."""
     first = max(0, len(boxes) - 1)
     while first and _are_joined(text, boxes[first - 1], boxes[first]):
         first -= 1
@@ -178,7 +162,6 @@ _MAX_GAP = 60
 
 
 def _are_parts(gap: str) -> bool:
-    """True if boxes with this text between them are parts of one answer."""
     if _PART.search(gap):
         return True
     words = _NAMES.sub(" ", gap)

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 
 from reasonenv.grading import Grade
 from reasonenv.grading.reading import answer_section
-from reasonenv.scoring.final_answers import LabeledResponse, Row, grade_against
+from reasonenv.scoring.final_answers import grade_against
+from reasonenv.scoring.responses import LabeledResponse, Row
 
 TABLES = {}
 NEEDED = ("answer",)

@@ -14,7 +14,8 @@ from dataclasses import replace
 from reasonenv.datasets.option_text import option_texts
 from reasonenv.grading import Grade
 from reasonenv.grading.reading import answer_section
-from reasonenv.scoring.final_answers import LabeledResponse, Row, grade_against
+from reasonenv.scoring.final_answers import grade_against
+from reasonenv.scoring.responses import LabeledResponse, Row
 from reasonenv.scoring.short_answers import LETTERS, chosen_option
 
 
@@ -32,7 +33,7 @@ TABLES = {
     "problem_version": lambda row: _attribute(row, "problem_version"),
     "subject": lambda row: _attribute(row, "subject"),
     "subfield": _subfield,
-    "question_type": lambda row: row.get("question_type"),
+    "question_type": "question_type",
 }
 NEEDED = ("answer", "question_type")
 TEXT_ONLY = "Text Only"

@@ -15,25 +15,19 @@ from typing import Any
 
 from reasonenv.grading import Grade
 from reasonenv.grading.reading import answer_section
-from reasonenv.scoring.final_answers import GradedResponses, LabeledResponse, Row
-from reasonenv.scoring.intervals import over_problems
-from reasonenv.scoring.numbers import value
-from reasonenv.scoring.short_answers import inferred_letter
+from reasonenv.scoring.responses import GradedResponses, LabeledResponse, Row
+from reasonenv.scoring.short_answers import inferred_letter, value
+from reasonenv.scoring.statistics import over_problems
 
 TABLES = {
-    "level": lambda row: row["level"],
-    "subject": lambda row: row["subject"],
+    "level": "level",
+    "subject": "subject",
     "level_subject": lambda row: f"level {row['level']}, {row['subject']}",
 }
 NEEDED = ("answer", "level", "subject")
 TOLERANCE = 1e-6
 
-_PHRASES = (
-    "the final answer is",
-    "the answer is",
-    "the correct answer is",
-    "the answer should be",
-)
+_ANNOUNCED = ("final answer is", "answer is", "correct answer is", "answer should be")
 _LETTERS = "ABCDE"
 # Replacements in an answer before its comparison, in this order.
 _REPLACED = (
@@ -63,14 +57,8 @@ def extras(graded: GradedResponses) -> dict[str, Any]:
     """The accuracy of the stricter way."""
     verdicts = [_grade(_with_option(case), _equal_exactly) for case in graded.cases]
     means = list(replace(graded, grades=verdicts).means.values())
-    accuracy = sum(means) / len(means)
-    return {
-        "exact": {
-            "tolerance": TOLERANCE,
-            "accuracy": accuracy,
-            "interval": over_problems(means),
-        }
-    }
+    accuracy, interval = sum(means) / len(means), over_problems(means)
+    return {"exact": {"tolerance": TOLERANCE, "accuracy": accuracy, "interval": interval}}
 
 
 def _grade(case: LabeledResponse, equal: Callable[[str, str], bool]) -> Grade:
@@ -119,12 +107,11 @@ def _is_number(text: str) -> bool:
 
 def _announced(text: str) -> str:
     """The text after a phrase that announces an answer, up to the end of its sentence or line."""
-    for phrase in _PHRASES:
-        for spelling in (phrase, phrase.capitalize()):
-            _, phrase_here, text = text.rpartition(spelling)
-            text = text.strip()
-            if phrase_here:
-                text = text.split("\n")[0].split(". ")[0]
+    for phrase in (f"{article} {words}" for words in _ANNOUNCED for article in ("the", "The")):
+        _, phrase_here, text = text.rpartition(phrase)
+        text = text.strip()
+        if phrase_here:
+            text = text.split("\n")[0].split(". ")[0]
     return text
 
 
@@ -182,19 +169,15 @@ def _evaluate(text: str) -> str:
     members = text[1:-1].split(",")
     if len(members) < 2 or text[0] + text[-1] not in ("()", "[]"):
         return text
-    values = [member if _is_symbol(member) else value(member) for member in members]
+    is_symbol = [member in ("a", "-a") or "infty" in member for member in members]
+    values = [
+        member if symbol else value(member)
+        for member, symbol in zip(members, is_symbol, strict=True)
+    ]
     if None in values:
         return text
-    rounded = [
-        each if isinstance(each, str) else str(round(each, 2))
-        for each in values
-        if each is not None
-    ]
+    rounded = [each if isinstance(each, str) else str(round(each or 0, 2)) for each in values]
     return f"{text[0]}{','.join(rounded)}{text[-1]}"
-
-
-def _is_symbol(member: str) -> bool:
-    return "infty" in member or member in ("a", "-a")
 
 
 def _with_option(case: LabeledResponse) -> LabeledResponse:

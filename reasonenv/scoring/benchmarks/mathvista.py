@@ -14,16 +14,14 @@ from collections.abc import Sequence
 from reasonenv.errors import DataError
 from reasonenv.grading import Grade
 from reasonenv.grading.reading import answer_section
-from reasonenv.scoring.final_answers import LabeledResponse, Row
+from reasonenv.scoring.responses import LabeledResponse, Row
 from reasonenv.scoring.short_answers import chosen_option, last_list, last_number
 
+_METADATA = ("language", "source", "category", "task", "context", "grade", "skills")
 TABLES = {
-    "question_type": lambda row: row.get("question_type"),
-    "answer_type": lambda row: row.get("answer_type"),
-    **{
-        name: lambda row, name=name: row["metadata"].get(name)
-        for name in ("language", "source", "category", "task", "context", "grade", "skills")
-    },
+    "question_type": "question_type",
+    "answer_type": "answer_type",
+    **{name: f"metadata.{name}" for name in _METADATA},
 }
 NEEDED = ("answer", "question_type", "answer_type", "metadata")
 

@@ -5,27 +5,31 @@ all boxes, else the formulas of its last line. Items are split at commas and pai
 each within its own precision: column `error`, else 1e-8. Units stand outside of the box and are
 ignored.
 
+An item is equal to another as a text, an interval, a number, an expression or an equation,
+whichever comes first.
+
 Sources: OpenBMB/OlympiadBench, inference/judge.py, inference/code/math_judger.py,
 eval/auto_scoring_judge.py, which leaves out a response without an answer; here it is wrong.
 """
 
-import json
-import os
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from contextlib import closing
+from functools import lru_cache, partial
+from typing import Any
 
 from reasonenv.grading import Grade
 from reasonenv.grading.reading import answer_section
-from reasonenv.scoring.benchmarks.olympiad_items import equal_items
-from reasonenv.scoring.final_answers import LabeledResponse, Row
-from reasonenv.workers import WorkerPool
+from reasonenv.scoring.responses import LabeledResponse, Row
+from reasonenv.workers import Judgement, WorkerPool
 
 PRECISION = 1e-8
 NEEDED = ("final_answer",)
 POOLED = True
 _COLUMNS = ("part", "subject", "subfield", "answer_type", "modality", "is_multiple_answer")
-TABLES = {name: lambda row, name=name: row.get(name) for name in _COLUMNS}
+TABLES = {name: name for name in _COLUMNS}
 
 # In English with a space behind, so that an announcement has its answer on the same line.
 _PHRASES = {"English": "So the final answer is (.*)", "Chinese": "所以最终答案是(.*)"}
@@ -35,6 +39,10 @@ _TIMEOUT_S = 20.0
 _LONGEST = 5_000
 _SHOWN = 200
 _MOST_BOXES = 100
+# The judge's own bounds: on differences of numbers, on those of formulas, on exponents.
+_SLACK = 1.01
+_SAME_FORMULA = 1e-3
+_LARGEST_EXPONENT = 1000
 # Replacements, in this order.
 _REPLACED = {
     "\\left": "",
@@ -58,33 +66,23 @@ _BRACE = re.compile(r"\\boxed\{|[{}]")
 
 def grades(cases: Sequence[LabeledResponse]) -> list[Grade]:
     """The official verdicts; sympy runs in workers with a time limit."""
-    pool = WorkerPool(
-        min(8, os.cpu_count() or 1),
-        _TIMEOUT_S,
-        "reasonenv.scoring.benchmarks.olympiadbench:judge_request",
-    )
-    try:
+    pool = WorkerPool(None, _TIMEOUT_S, f"{__name__}:judge")
+    with closing(pool):
         jobs = [_submit(case, pool) for case in cases]
         return [job if isinstance(job, Grade) else job.result() for job in jobs]
-    finally:
-        pool.close()
 
 
 def _submit(case: LabeledResponse, pool: WorkerPool) -> Grade | Future[Grade]:
-    text = case.extraction
+    text, language = case.extraction, str(case.label.get("language") or "English")
     if text is None:
-        text = final_statement(
-            answer_section(case.response)[0], str(case.label.get("language") or "English")
-        )
+        text = final_statement(answer_section(case.response)[0], language)
     if not text.strip():
         return Grade(False, None, "no_answer")
-    reference, precisions = reference_items(case.label)
-    verdict = verdict_of_texts(text, reference)
-    if verdict is not None:
-        return Grade(verdict, text[-_SHOWN:], "ok")
-    if len(normalise(text)) > _LONGEST:
-        return Grade(False, text[-_SHOWN:], "unparseable")
-    return pool.submit(text, json.dumps([reference, precisions]))
+    return pool.submit(text, *reference_items(case.label), finish=partial(_graded, text[-_SHOWN:]))
+
+
+def _graded(answer: str, judgement: Judgement) -> Grade:
+    return Grade(judgement.correct, answer, judgement.status)
 
 
 def final_statement(response: str, language: str = "English") -> str:
@@ -105,46 +103,30 @@ def reference_items(label: Row) -> tuple[str, list[float]]:
     return str(items[0]) if items else "", precisions
 
 
-def verdict_of_texts(first: str, second: str) -> bool | None:
-    """The verdict where the texts alone decide, else None."""
-    try:
-        a, b = normalise(first), normalise(second)
-    except ValueError:
-        return False
-    if a == b:
-        return True
-    return None if len(_items(a)) == len(_items(b)) else False
+def judge(first: str, second: str, precisions: Sequence[float] = (PRECISION,)) -> tuple[bool, str]:
+    """True if two answers are equal by the official rules, and the status; the time has no bound.
 
-
-def judge_request(text: str, request: str) -> tuple[bool, str]:
-    """`equal_answers` as a judge for `Pool`: an answer, and reference and precisions as JSON."""
-    try:
-        reference, precisions = json.loads(request)
-    except (ValueError, TypeError):
-        # The pairs of a worker's warm-up are no JSON.
-        reference, precisions = request, [PRECISION]
-    try:
-        return equal_answers(text, reference, precisions), "ok"
-    except MemoryError:
-        return False, "memory"
-
-
-def equal_answers(first: str, second: str, precision: float | Sequence[float] = PRECISION) -> bool:
-    """True if two answers are equal by the official rules; the time has no bound.
+    Only in a worker that can be killed: sympy compares formulas.
 
     Args:
         first: An answer, whose items are matched one by one.
         second: The other.
-        precision: Largest difference of numbers: one for all items, or one for each of `first`.
+        precisions: Largest difference of numbers: one for all items, or one for each of `first`.
     """
-    verdict = verdict_of_texts(first, second)
-    if verdict is not None:
-        return verdict
-    ours, theirs = _items(normalise(first)), _items(normalise(second))
-    precisions: list[float] = [precision] if isinstance(precision, int | float) else [*precision]
-    if len(precisions) == 1:
-        precisions *= len(ours)
-    return _paired(ours, theirs, precisions)
+    try:
+        ours, theirs = normalise(first), normalise(second)
+    except ValueError:
+        return False, "ok"
+    items, others = _items(ours), _items(theirs)
+    if ours == theirs or len(items) != len(others):
+        return ours == theirs, "ok"
+    if len(ours) > _LONGEST:
+        return False, "unparseable"
+    try:
+        count = len(items) if len(precisions) == 1 else 1
+        return _paired(items, others, [*precisions] * count), "ok"
+    except MemoryError:
+        return False, "memory"
 
 
 def _paired(ours: list[str], theirs: list[str], precisions: list[float]) -> bool:
@@ -217,3 +199,146 @@ def _items(text: str) -> list[str]:
         [p.replace("\\pm", "+"), p.replace("\\pm", "-")] if "\\pm" in p else [p] for p in parts
     ]
     return [item for items in signed for item in items]
+
+
+def equal_items(first: str, second: str, precision: float) -> bool:
+    """True if two items are equal.
+
+    Args:
+        first: Of the pair; a hundredth of it and a hundred times it count as well.
+        second: The other.
+        precision: Largest difference of numbers.
+    """
+    if first == second and first:
+        return True
+    if _is_interval(first) and _is_interval(second):
+        try:
+            if _same_intervals(first, second, precision):
+                return True
+        # An interval with an unreadable end is wrong; the other rules do not apply.
+        except Exception:
+            return False
+    rules = (_same_number, _same_value, _same_equation)
+    return any(_holds(rule, first, second, precision) for rule in rules)
+
+
+def _holds(rule: Callable[[str, str, float], bool], *arguments: Any) -> bool:
+    """True if a rule applies; sympy raises exceptions of many types on items it cannot parse."""
+    try:
+        return rule(*arguments)
+    except MemoryError:
+        raise
+    except Exception:
+        return False
+
+
+def _is_interval(item: str) -> bool:
+    return item.startswith(("(", "[")) and item.endswith((")", "]"))
+
+
+def _same_intervals(first: str, second: str, precision: float) -> bool:
+    """Brackets and ends, union by union, in order; tuples are compared by the same rule."""
+    if first == second:
+        return True
+    ours, theirs = first.split("\\cup"), second.split("\\cup")
+    if len(ours) != len(theirs):
+        return False
+    for a, b in zip(ours, theirs, strict=True):
+        if a[0] != b[0] or a[-1] != b[-1]:
+            return False
+        # As in the official judge: of tuples of different length the common part counts.
+        ends = zip(a.strip("[]()").split(","), b.strip("[]()").split(","), strict=False)
+        if not all(_same_expression(x, y, precision) for x, y in ends):
+            return False
+    return True
+
+
+def _same_number(first: str, second: str, precision: float) -> bool:
+    number, other = float(first), float(second)
+    scaled = (number / 100, number, number * 100)
+    return any(abs(each - other) <= precision * _SLACK for each in scaled)
+
+
+def _same_value(first: str, second: str, precision: float) -> bool:
+    return not ("=" in first and "=" in second) and _same_expression(first, second, precision)
+
+
+def _same_expression(first: str, second: str, precision: float) -> bool:
+    """True if the parts after the first equality sign of each are equal."""
+    from sympy import Symbol, simplify
+
+    sides = (item.split("=")[1] if "=" in item else item for item in (first, second))
+    ours, theirs = map(parse_latex, sides)
+    if ours == theirs:
+        return True
+    pi = Symbol("pi")
+    ours, theirs = ours.subs(pi, math.pi), theirs.subs(pi, math.pi)
+    if ours.has(Symbol) != theirs.has(Symbol):
+        return False
+    if ours.has(Symbol):
+        return bool(abs(simplify(ours - theirs).evalf()) < _SAME_FORMULA)
+    if not (_is_affordable(ours) and _is_affordable(theirs)):
+        return False
+    return bool(abs(ours.evalf() - theirs.evalf()) <= precision * _SLACK)
+
+
+def _is_affordable(expression: Any) -> bool:
+    """True if it is no power, or one with a small exponent."""
+    if not expression.is_Pow:
+        return True
+    base, exponent = expression.as_base_exp()
+    is_number = base.is_number and exponent.is_number
+    return is_number and bool(abs(exponent.evalf()) <= _LARGEST_EXPONENT)
+
+
+def _same_equation(first: str, second: str, _: float) -> bool:
+    """True if the difference of sides of one is a whole multiple of the other's."""
+    from sympy import simplify
+
+    ours, theirs = _difference(first), _difference(second)
+    quotients = simplify(ours / theirs), simplify(theirs / ours)
+    return any(quotient.is_Integer and quotient != 0 for quotient in quotients)
+
+
+def _difference(equation: str) -> Any:
+    from sympy import simplify
+
+    left, right = equation.split("=")
+    return simplify(parse_latex(left) - parse_latex(right))
+
+
+@lru_cache(maxsize=2000)
+def parse_latex(text: str) -> Any:
+    """The expression that `sympy.parsing.latex.parse_latex` returns for a text.
+
+    sympy's grammar was generated by ANTLR 4.11 and refuses another runtime; math-verify needs
+    4.13, which reads the same tables. So lexer and parser are combined here without that check.
+
+    Raises:
+        Exception: Of many types, when the text does not begin with an expression.
+    """
+    from antlr4 import CommonTokenStream, InputStream
+    from sympy.parsing.latex import _parse_latex_antlr as grammar
+
+    text = text.strip()
+    lexer_type, parser_type = _recognizers()
+    errors: Any = grammar.MathErrorListener
+    lexer = _with_listener(lexer_type(InputStream(text)), errors(text))
+    parser = _with_listener(parser_type(CommonTokenStream(lexer)), errors(text))
+    return grammar.convert_relation(parser.math().relation())
+
+
+@lru_cache(maxsize=1)
+def _recognizers() -> tuple[Any, Any]:
+    """Lexer and parser that do not print that their version differs from the runtime's."""
+    from sympy.parsing.latex._antlr.latexlexer import LaTeXLexer
+    from sympy.parsing.latex._antlr.latexparser import LaTeXParser
+
+    silent = {"checkVersion": lambda self, version: None}
+    return type("Lexer", (LaTeXLexer,), silent), type("Parser", (LaTeXParser,), silent)
+
+
+def _with_listener(recognizer: Any, listener: Any) -> Any:
+    recognizer.removeErrorListeners()
+    recognizer.addErrorListener(listener)
+    return recognizer

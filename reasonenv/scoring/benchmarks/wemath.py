@@ -26,16 +26,15 @@ from reasonenv.errors import DataError
 from reasonenv.files import read_objects
 from reasonenv.grading import Grade
 from reasonenv.grading.reading import answer_section
-from reasonenv.scoring.final_answers import GradedResponses, LabeledResponse, Row
-from reasonenv.scoring.intervals import over_clusters
+from reasonenv.scoring.responses import GradedResponses, LabeledResponse, Row
+from reasonenv.scoring.statistics import over_clusters
 
 _STEPS = {"2steps_multi": "two-step", "3steps_multi": "three-step"}
 TABLES = {
     "steps": lambda row: _STEPS.get(row["key"], "one-step"),
-    "key": lambda row: row["key"],
-    "knowledge concept": lambda row: row.get("knowledge concept"),
+    "key": "key",
+    "knowledge concept": "knowledge concept",
 }
-
 NEEDED = ("answer", "key", "ID")
 
 _MARKS = re.compile(r"[<>:.]")
@@ -46,15 +45,16 @@ _NODES = "knowledge_structure_nodes.json"
 
 def grades(cases: Sequence[LabeledResponse]) -> list[Grade]:
     """The official verdicts."""
-    return [_graded(case) for case in cases]
-
-
-def _graded(case: LabeledResponse) -> Grade:
-    letter = case.extraction
-    if letter is None:
-        letter = chosen_letter(answer_section(case.response)[0])
-    correct = letter is not None and letter == str(case.label["answer"]).strip()
-    return Grade(correct, letter, "ok" if letter else "no_answer")
+    letters = [
+        chosen_letter(answer_section(case.response)[0])
+        if case.extraction is None
+        else case.extraction
+        for case in cases
+    ]
+    return [
+        Grade(letter == str(case.label["answer"]).strip(), letter, "ok" if letter else "no_answer")
+        for case, letter in zip(cases, letters, strict=True)
+    ]
 
 
 def chosen_letter(response: str) -> str | None:
@@ -78,12 +78,11 @@ def _letter(text: str) -> str | None:
 
 def extras(graded: GradedResponses) -> dict[str, Any]:
     """The four-dimensional metric, and the accuracy by knowledge domain."""
-    extra_scores: dict[str, Any] = {}
-    if metric := composite_scores(graded.labels, graded.correct):
-        extra_scores["four_dimensional"] = metric
-    if by_domain := domain_accuracies(graded.labels, graded.correct, graded.folder):
-        extra_scores["domains"] = by_domain
-    return extra_scores
+    extra_scores = {
+        "four_dimensional": composite_scores(graded.labels, graded.correct),
+        "domains": domain_accuracies(graded.labels, graded.correct, graded.folder),
+    }
+    return {name: value for name, value in extra_scores.items() if value}
 
 
 def composite_scores(
@@ -99,25 +98,22 @@ def composite_scores(
     composites = _composites(labels, correct)
     if not composites:
         return {}
-    starts = np.cumsum([0, *map(len, composites[:-1])])
-    samples = [sample for composite in composites for sample in composite]
-    wholes = np.array([whole for whole, _ in samples], bool)
-    all_steps = np.array([all(steps) for _, steps in samples], bool)
-    any_step = np.array([any(steps) for _, steps in samples], bool)
+    wholes, all_steps, any_step = np.concatenate(composites, axis=1)
+    sizes = np.array([each.shape[1] for each in composites])
     return {
         "num_composite_problems": len(composites),
-        "strict": _metric(starts, wholes, all_steps, all_steps),
-        "loose": _metric(starts, wholes, all_steps, any_step),
+        "strict": _metric(sizes, wholes, all_steps, all_steps),
+        "loose": _metric(sizes, wholes, all_steps, any_step),
     }
 
 
 def _metric(
-    starts: np.ndarray, wholes: np.ndarray, all_steps: np.ndarray, mastered: np.ndarray
+    sizes: np.ndarray, wholes: np.ndarray, all_steps: np.ndarray, mastered: np.ndarray
 ) -> dict[str, Any]:
     """The rates and the score; a right composite is mastered where `mastered` is True.
 
     Args:
-        starts: Index of the first sample of each composite.
+        sizes: Number of samples of each composite.
         wholes: Verdict on the composite, of each sample.
         all_steps: True where all of its steps are right.
         mastered: True where enough of its steps are right.
@@ -129,9 +125,7 @@ def _metric(
     right = counts[2] + counts[3]
     return {
         "score": float(counts @ weights / total),
-        "interval": over_clusters(
-            np.add.reduceat(weights[kinds], starts), np.diff([*starts, total])
-        ),
+        "interval": over_clusters(np.add.reduceat(weights[kinds], np.cumsum(sizes) - sizes), sizes),
         "insufficient_knowledge": float(counts[0] / total),
         "inadequate_generalization": float(counts[1] / total),
         "complete_mastery": float(counts[2] / total),
@@ -142,32 +136,23 @@ def _metric(
 
 def _composites(
     labels: Mapping[str, Row], correct: Mapping[str, Sequence[bool]]
-) -> list[list[tuple[bool, list[bool]]]]:
-    """The verdict on the whole and those on the steps, of each sample of each composite."""
+) -> list[np.ndarray]:
+    """Verdicts on each composite that is answered in full.
+
+    The rows of an array are those on the whole, on all of its steps and on any of them, its columns
+    the samples.
+    """
+    groups: dict[str, dict[str, Sequence[bool]]] = defaultdict(dict)
+    for name, verdicts in correct.items():
+        groups[str(labels[name]["ID"])][str(labels[name]["key"])] = verdicts
     composites = []
-    for parts in _groups(labels, correct).values():
-        samples = []
-        for sample in range(min(len(correct[name]) for name in parts.values())):
-            verdicts = {key: correct[name][sample] for key, name in parts.items()}
-            steps = [verdict for key, verdict in verdicts.items() if not key.endswith("multi")]
-            whole = next(verdict for key, verdict in verdicts.items() if key.endswith("multi"))
-            samples.append((whole, steps))
-        composites.append(samples)
+    for parts in groups.values():
+        num = min(map(len, parts.values()))
+        wholes = [own[:num] for key, own in parts.items() if key.endswith("multi")]
+        steps = [own[:num] for key, own in parts.items() if not key.endswith("multi")]
+        if wholes and len(parts) == int(next(iter(parts))[0]) + 1:
+            composites.append(np.array([wholes[0], np.all(steps, 0), np.any(steps, 0)], bool))
     return composites
-
-
-def _groups(
-    labels: Mapping[str, Row], correct: Mapping[str, Sequence[bool]]
-) -> dict[str, dict[str, str]]:
-    """The problems of each composite that is answered in full, by their keys."""
-    groups: dict[str, dict[str, str]] = defaultdict(dict)
-    for name in correct:
-        groups[str(labels[name]["ID"])][str(labels[name]["key"])] = name
-    return {
-        group: parts
-        for group, parts in groups.items()
-        if len(parts) == int(next(iter(parts))[0]) + 1 and any(k.endswith("multi") for k in parts)
-    }
 
 
 def domain_accuracies(

@@ -99,7 +99,7 @@ def test_a_command_on_a_page_is_understood_by_its_program(
         monkeypatch.syspath_prepend(tmp_path)
         rest = rest.replace(f"{own[1]}:", f"{name}:")
     monkeypatch.setattr(sys, "argv", [module, *words(rest)])
-    if {"--tyro-print-completion", "--help"} & set(words(rest)):
+    if "--help" in words(rest):
         with pytest.raises(SystemExit) as ended:
             start(module)()
         assert not ended.value.code

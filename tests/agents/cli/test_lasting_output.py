@@ -49,14 +49,16 @@ def test_a_reader_gets_every_line_in_order():
     assert shown.decode().split() == ["1", "2", "ä", "3"]
 
 
-def test_no_step_below_the_text_is_pythons(monkeypatch):
+def test_no_step_below_the_text_is_pythons_and_a_file_stays_as_it_is(monkeypatch, tmp_path):
     """A signal whose handler raises there, after the write of a line, has it written again."""
     reader, writer = os.pipe()
-    with os.fdopen(reader), os.fdopen(writer, "w") as file:
+    with os.fdopen(reader), os.fdopen(writer, "w") as file, (tmp_path / "log").open("w") as log:
         monkeypatch.setattr(sys, "stderr", file)
+        monkeypatch.setattr(sys, "stdout", log)
         with lasting_output():
             assert type(sys.stderr.buffer) is io.BufferedWriter
             assert type(sys.stderr.buffer.raw) is io.FileIO
+            assert sys.stdout is log
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device of Linux")
@@ -69,10 +71,3 @@ def test_another_error_than_the_loss_of_the_reader_is_raised(monkeypatch):
         monkeypatch.setattr(sys, "stderr", file)
         with pytest.raises(OSError, match="No space left"):
             write()
-
-
-def test_a_file_stays_as_it_is(tmp_path, monkeypatch):
-    with (tmp_path / "log").open("w") as file:
-        monkeypatch.setattr(sys, "stderr", file)
-        with lasting_output():
-            assert sys.stderr is file

@@ -1,6 +1,5 @@
 import importlib
 import importlib.metadata
-import inspect
 import pkgutil
 import runpy
 import sys
@@ -10,26 +9,18 @@ import pytest
 import agents
 from agents import __main__ as command
 from agents import algorithms
-from agents.algorithms import module_of
+from agents.errors import UsageError
 from agents.learner import Learner
-
-
-def has_learner(name):
-    """True if a module of the package defines a learner that can be trained."""
-    module = importlib.import_module(module_of(name))
-    return any(
-        inspect.isclass(value)
-        and issubclass(value, Learner)
-        and not inspect.isabstract(value)
-        and value.__module__ == module.__name__
-        for value in vars(module).values()
-    )
+from agents.plan.__main__ import find_learner
 
 
 def test_the_algorithms_are_all_modules_with_a_learner():
     folders = [*agents.__path__, *algorithms.__path__]
     names = {module.name for module in pkgutil.iter_modules(folders)} - {"__main__"}
-    assert {name for name in names if has_learner(name)} == set(command.ALGORITHMS)
+    for name in names - set(command.ALGORITHMS):
+        with pytest.raises(UsageError, match="give a module of agents with one"):
+            find_learner(name)
+    assert all(issubclass(find_learner(name), Learner) for name in command.ALGORITHMS)
 
 
 def test_help_lists_every_algorithm(capsys):

@@ -1,15 +1,24 @@
 """Models without a chat template, templates of the user's, and strings that end a response."""
 
+import re
+
 import pytest
 import torch
 from helpers import text_models
 from helpers.text_models import CPU, observations, tokens
 from tokenizers import AddedToken
 from tokenizers.processors import TemplateProcessing
-from transformers import AutoModelForCausalLM
+from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from agents.engines.chat_template import PLAIN_STOP, ChatOptions, cut, without_system
+from agents.engines.chat_template import (
+    PLAIN_STOP,
+    ChatOptions,
+    cut,
+    with_variables,
+    without_system,
+)
 from agents.engines.load import load_model
+from agents.errors import UsageError
 
 LENGTH = 40
 
@@ -21,6 +30,18 @@ def folder(tmp_path_factory):
 
 def chat_of(folder, **form):
     return load_model(str(folder), CPU, torch.float32, chat_options=ChatOptions(**form))[1]
+
+
+@pytest.fixture
+def chat_by(folder, tmp_path):
+    """The chat of a model, by default one without a template, with a template of the user's."""
+
+    def chat(template, model=folder, **form):
+        path = tmp_path / "template.jinja"
+        path.write_text(template)
+        return chat_of(model, chat_template=path, **form)
+
+    return chat
 
 
 def prompt(chat, question="What is the sum?", system=""):
@@ -52,10 +73,8 @@ def test_a_start_token_stands_once_before_plain_text(tmp_path):
     assert prompt(chat) == expected
 
 
-def test_a_name_that_template_and_question_make_together_stays_words(folder, tmp_path):
-    path = tmp_path / "template.jinja"
-    path.write_text("{{ '<|im_' + messages[-1].content }}")
-    chat = chat_of(folder, chat_template=path)
+def test_a_name_that_template_and_question_make_together_stays_words(chat_by):
+    chat = chat_by("{{ '<|im_' + messages[-1].content }}")
     assert not set(prompt(chat, "end|> 1")) & set(chat.tokenizer.all_special_ids)
     assert chat.tokenizer.decode(prompt(chat, "end|> 1")) == "<|im_end|> 1"
 
@@ -70,19 +89,16 @@ def test_a_name_that_template_and_question_make_together_stays_words(folder, tmp
         ("<|im_start|>", "1 + 1"),
     ],
 )
-def test_a_written_response_stands_apart_from_the_prompt(folder, tmp_path, end, expected):
-    path = tmp_path / "template.jinja"
-    path.write_text("{{ messages[-1].content + '" + end.replace("\n", "\\n") + "' }}")
-    chat = chat_of(folder, chat_template=path)
+def test_a_written_response_stands_apart_from_the_prompt(chat_by, end, expected):
+    chat = chat_by("{{ messages[-1].content + '" + end.replace("\n", "\\n") + "' }}")
     *tokens, last = chat.encode_response("1 + 1")
     assert chat.tokenizer.decode(tokens) == expected
     assert last == chat.tokenizer.eos_token_id
 
 
-def test_a_users_template_replaces_the_models(tmp_path):
-    path = tmp_path / "template.jinja"
-    path.write_text("{% for m in messages %}{{ m.role + ': ' + m.content }}\n{% endfor %}bot:")
-    chat = chat_of(text_models.write(tmp_path / "model"), chat_template=path)
+def test_a_users_template_replaces_the_models(chat_by, tmp_path):
+    template = "{% for m in messages %}{{ m.role + ': ' + m.content }}\n{% endfor %}bot:"
+    chat = chat_by(template, text_models.write(tmp_path / "model"))
     assert not chat.is_plain
     assert chat.stop == ()
     text = "system: How many?\nuser: What is the sum?\nbot:"
@@ -99,12 +115,10 @@ TEMPLATES = {
 
 
 @pytest.mark.parametrize("template", TEMPLATES)
-def test_a_template_that_drops_the_question_or_fails_is_one_line(folder, tmp_path, template):
-    path = tmp_path / "template.jinja"
-    path.write_text(template)
+def test_a_template_that_drops_the_question_or_fails_is_one_line(chat_by, template):
     with pytest.raises(ValueError, match=TEMPLATES[template]) as error:
-        chat_of(folder, chat_template=path)
-    assert str(error.value).startswith(f"--chat-template {path} ")
+        chat_by(template)
+    assert re.match(r"--chat-template \S+/template.jinja ", str(error.value))
     assert "\n" not in str(error.value)
 
 
@@ -120,12 +134,8 @@ WITHOUT_SYSTEM = {
 
 
 @pytest.mark.parametrize("kind", WITHOUT_SYSTEM)
-def test_a_system_text_that_a_template_does_not_take_stands_before_the_question(
-    folder, tmp_path, kind
-):
-    path = tmp_path / "template.jinja"
-    path.write_text(WITHOUT_SYSTEM[kind])
-    chat = chat_of(folder, chat_template=path)
+def test_a_system_text_that_a_template_does_not_take_stands_before_the_question(chat_by, kind):
+    chat = chat_by(WITHOUT_SYSTEM[kind])
     assert not chat.takes_system
     expected = "<user>How many?\n\nWhat is the sum?<model>"
     assert prompt(chat, system="How many?") == chat.tokenizer.encode(expected)
@@ -276,3 +286,42 @@ def test_transformers_goes_on_from_a_checkpoint_as_the_sampler_does(folder, tmp_
     sampler = text_models.sampler(engine, 12)
     sampler.sampling = type(sampler.sampling)(0.0, engine.chat.banned)
     assert tokens(sampler.generate((own,), (0,)), 0) == expected
+
+
+THINKING = (
+    "\n{% for m in messages %}{{ m.content }} {% endfor %}"
+    "{% if enable_thinking is defined and enable_thinking is false %}Answer:{% endif %}"
+    "{% if level is defined %}{{ level[1] }}{% endif %}"
+)
+
+
+def test_variables_of_a_template_are_those_of_apply_chat_template_and_saved(chat_by, tmp_path):
+    message = [{"role": "user", "content": "What is the sum?"}]
+    for variables in ({"enable_thinking": False}, {"enable_thinking": True, "level": ["a", "b"]}):
+        chat = chat_by(THINKING, variables=variables)
+        chat.tokenizer.save_pretrained(tmp_path / "saved")
+        saved = AutoTokenizer.from_pretrained(tmp_path / "saved")
+        assert saved.apply_chat_template(message, tokenize=False) == chat.tokenizer.decode(
+            prompt(chat)
+        )
+        plain = chat_by(THINKING).tokenizer
+        words = plain.apply_chat_template(message, tokenize=False, **variables)
+        assert chat.tokenizer.decode(prompt(chat)) == words
+
+
+def test_a_variable_takes_the_place_of_one_that_was_saved():
+    template = with_variables(with_variables(THINKING, {"level": [1, 2]}), {"level": "ab"})
+    assert template == "{% set level = 'ab' %}\n" + THINKING
+
+
+@pytest.mark.parametrize(
+    ("template", "name", "message"),
+    [
+        (THINKING, "enable_thinkin", "the chat template has no variable 'enable_thinkin'$"),
+        (THINKING, "m.content", "has no variable 'm.content'$"),
+        ({"default": "", "tool": ""}, "level", "is for one template: give it by --chat-template$"),
+    ],
+)
+def test_a_variable_that_no_template_reads_is_refused(template, name, message):
+    with pytest.raises(UsageError, match=f"^--chat-template-kwargs[^\\n]*{message}"):
+        with_variables(template, {name: 1})

@@ -7,13 +7,11 @@ from pathlib import Path
 import pytest
 import torch
 from helpers import tiny_engines
-from helpers.tiny_engines import respond
+from helpers.tiny_engines import ascend, responses_of
 
 from agents.engines.reference_policy import ReferencePolicy
 from agents.errors import CheckpointError
 from agents.references import fixed
-
-pytestmark = pytest.mark.filterwarnings("ignore:.torch.distributed:FutureWarning")
 
 
 class Attack:
@@ -26,16 +24,9 @@ class Attack:
         return os.mkdir, (str(self.path),)
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return tiny_engines.write(tmp_path_factory.mktemp("tiny"))
-
-
 def saved(kind, folder, path):
     engine = tiny_engines.build(kind, folder)
-    prompts = engine.chat.encode(tiny_engines.observations())
-    engine.backward(engine.forward(respond(prompts, (9, 1, 4), engine.chat))[0].sum() / 10)
-    engine.step()
+    ascend(engine, responses_of(engine))
     engine.save(path)
     return engine
 

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from helpers import text_models
+from helpers import text_models, tiny_engines
 from helpers.text_models import CPU, observations, plain_log_probs
 from safetensors.torch import load_file
 from transformers import (
@@ -18,17 +18,10 @@ from transformers import (
 )
 
 from agents.engines import lora
-from agents.engines.deepspeed import DeepSpeedEngine
 from agents.engines.load import load_model
-from agents.engines.model import Policy
 from agents.engines.optimizer import Optimization
-from agents.engines.sampling import Sampling
-from agents.engines.torch import TorchEngine
 from agents.engines.transformers import _context_length
 from agents.errors import UsageError
-
-# DeepSpeed calls collectives of PyTorch by names that are older than what it supports.
-pytestmark = pytest.mark.filterwarnings("ignore:.torch.distributed:FutureWarning")
 
 
 @pytest.fixture(scope="module")
@@ -161,28 +154,19 @@ def test_weights_of_half_precision_are_trained_and_saved_in_float32(tmp_path):
     assert json.loads((tmp_path / "checkpoint" / "config.json").read_text())["dtype"] == "float32"
 
 
-def trainer(kind, folder, adapters):
-    model, chat = load_model(str(folder), CPU, torch.float32)
-    policy = Policy(model)
-    if adapters:
-        pytest.importorskip("peft", reason="needs peft")
-        lora.attach(model, {"r": 4, "target_modules": "all-linear"})
-    parts = policy, chat, Sampling(1.0, chat.banned), Optimization(1e-2, 10, warmup_steps=1)
-    if kind == "torch":
-        return TorchEngine(*parts)
-    return DeepSpeedEngine(*parts, {"zero_optimization": {"stage": 2}})
-
-
 @pytest.mark.parametrize("adapters", [False, True], ids=["all weights", "LoRA"])
 @pytest.mark.parametrize("kind", ["torch", "deepspeed-2"])
 def test_tied_embeddings_stay_tied_from_training_to_transformers(folder, tmp_path, kind, adapters):
-    engine = trainer(kind, folder, adapters)
+    if adapters:
+        pytest.importorskip("peft", reason="needs peft")
+    options = {"r": 4, "target_modules": "all-linear"}
+    attach = {"prepare": lambda policy: lora.attach(policy.model, options)} if adapters else {}
+    engine = tiny_engines.build(kind, folder, Optimization(1e-2, 10, warmup_steps=1), **attach)
     responses = text_models.sampler(text_models.engine(folder)).generate(
         engine.chat.encode(observations(group_size=2)), (0,)
     )
     for _ in range(2):
-        engine.backward(engine.forward(responses)[0].sum() / 10)
-        engine.step()
+        tiny_engines.ascend(engine, responses)
     with torch.no_grad():
         trained, _ = engine.forward(responses)
     weights = {name: weight.clone() for name, weight in engine.weights()}

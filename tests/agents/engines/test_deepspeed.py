@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 from helpers import tiny_engines
-from helpers.tiny_engines import ADAMW, respond, vector
+from helpers.tiny_engines import ADAMW, ascend, responses_of, vector
 from torch.utils import cpp_extension
 
 from agents.engines.deepspeed import complete
@@ -18,14 +18,7 @@ from agents.engines.model import Policy
 from agents.engines.optimizer import Optimization
 from agents.errors import UsageError
 
-# DeepSpeed calls collectives of PyTorch by names that are older than what it supports.
-pytestmark = pytest.mark.filterwarnings("ignore:.torch.distributed:FutureWarning")
 third = pytest.mark.slow(reason="each pass gathers each weight; stage 2 is the default")
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return tiny_engines.write(tmp_path_factory.mktemp("tiny"))
 
 
 def test_deepspeed_is_asked_for_in_one_line(folder, monkeypatch):
@@ -80,10 +73,7 @@ def test_a_silent_configuration_means_bf16_and_stage_2_on_gpus_alone():
 def test_what_no_engine_trains_any_more_is_freed(kind, half, folder):
     def trained():
         engine = tiny_engines.build(kind, folder, config={"bf16": {"enabled": half}})
-        prompts = engine.chat.encode(tiny_engines.observations(group_size=2))
-        responses = respond(prompts, (9, 1, 4, 6, 2, 7), engine.chat)
-        engine.backward(engine.forward(responses)[0].sum() / 10)
-        engine.step()
+        ascend(engine, responses_of(engine))
         return weakref.ref(engine.policy)
 
     policy = trained()
@@ -145,38 +135,29 @@ def test_a_fused_adamw_makes_the_same_steps_and_goes_on_from_checkpoints_of_the_
         )
         for is_fused in (False, True)
     )
-    prompts = plain.chat.encode(tiny_engines.observations(group_size=2))
-    responses = respond(prompts, (9, 1, 4, 6, 2, 7), plain.chat)
-
-    def train(engine, num_steps):
-        for _ in range(num_steps):
-            engine.backward(engine.forward(responses)[0].sum() / 10)
-            engine.step()
-        return vector(engine)
-
+    responses = responses_of(plain)
     assert fused.engine.optimizer.param_groups[0]["fused"]
-    torch.testing.assert_close(train(fused, 2), train(plain, 2), rtol=2**-8, atol=1e-7)
-    plain.save(tmp_path)
-    fused.load(tmp_path)
-    torch.testing.assert_close(train(fused, 2), train(plain, 2), rtol=2**-8, atol=1e-7)
+    for is_loaded in (False, True):
+        if is_loaded:
+            plain.save(tmp_path)
+            fused.load(tmp_path)
+        for _ in range(2):
+            ascend(fused, responses), ascend(plain, responses)
+        torch.testing.assert_close(vector(fused), vector(plain), rtol=2**-8, atol=1e-7)
 
 
 def test_a_run_that_was_made_longer_follows_the_longer_schedule_at_once(folder, tmp_path):
     shorter, longer = (Optimization(1e-3, total_steps=steps) for steps in (4, 40))
     engine = tiny_engines.build("deepspeed-1", folder, shorter)
-    prompts = engine.chat.encode(tiny_engines.observations())
-    responses = respond(prompts, (9, 1, 4), engine.chat)
-
-    def rate(engine):
-        engine.backward(engine.forward(responses)[0].sum() / 10)
-        return engine.step()["train/lr"]
-
+    responses = responses_of(engine)
     for _ in range(3):
-        rate(engine)
+        ascend(engine, responses)
     engine.save(tmp_path)
     resumed = tiny_engines.build("deepspeed-1", folder, longer)
     resumed.load(tmp_path)
-    assert [rate(resumed) for _ in range(2)] == [1e-3 * longer.ratio(step) for step in (3, 4)]
+    assert [ascend(resumed, responses)["train/lr"] for _ in range(2)] == [
+        1e-3 * longer.ratio(step) for step in (3, 4)
+    ]
 
 
 OFFLOADED = {
@@ -201,20 +182,14 @@ def offload(stage, zero, folder, **more):
 def trains_and_resumes(make, folder) -> bool:
     """Whether training after loading is training on, also past a gradient that is not finite."""
     original, loaded = make(), make()
-    prompts = original.chat.encode(tiny_engines.observations(group_size=2))
-    responses = respond(prompts, (9, 1, 4, 6, 2, 7), original.chat)
-
-    def train(engine, factor=1.0):
-        engine.backward(engine.forward(responses)[0].sum() / 10 * factor)
-        return engine.step(), vector(engine).tolist()
-
-    before = vector(original)
-    train(original)
+    responses, before = responses_of(original), vector(original)
+    ascend(original, responses)
     trained = vector(original)
-    train(original, torch.inf)
+    ascend(original, responses, factor=torch.inf)
     original.save(folder)
     loaded.load(folder)
-    resumed = train(loaded) == train(original)
+    resumed = ascend(loaded, responses) == ascend(original, responses)
+    resumed &= torch.equal(vector(loaded), vector(original))
     return resumed and not torch.equal(before, trained) and bool(vector(original).isfinite().all())
 
 

@@ -4,7 +4,17 @@ import numpy as np
 import pytest
 import torch
 from helpers import tiny_engines
-from helpers.tiny_engines import ADAMW, KINDS, RATE, difference, plain, respond, vector
+from helpers.tiny_engines import (
+    ADAMW,
+    KINDS,
+    LENGTHS,
+    RATE,
+    ascend,
+    difference,
+    plain,
+    responses_of,
+    vector,
+)
 
 from agents.cpgd import CPGD
 from agents.engines import TrainEngine
@@ -12,15 +22,6 @@ from agents.engines.load import load_model
 from agents.engines.model import Policy
 from agents.reductions import prompt_mean, sequence_mean, token_mean
 from agents.training.update import Passes, update
-
-# DeepSpeed calls collectives of PyTorch by names that are older than what it supports.
-pytestmark = pytest.mark.filterwarnings("ignore:.torch.distributed:FutureWarning")
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return tiny_engines.write(tmp_path_factory.mktemp("tiny"))
-
 
 STAGE_3 = pytest.param(
     "deepspeed-3", marks=pytest.mark.slow(reason="each pass gathers each weight; others do not")
@@ -42,18 +43,6 @@ def engine(kind, folder):
 @pytest.fixture
 def descent(kind, folder):
     return tiny_engines.descent(kind, folder)
-
-
-def responses_of(engine, lengths=(9, 1, 4, 6, 2, 7), group_size=2):
-    prompts = engine.chat.encode(tiny_engines.observations(group_size=group_size))
-    return respond(prompts, lengths, engine.chat)
-
-
-def ascend(engine, *parts):
-    """Adds the gradient of the mean log-probability of each part, and takes a step."""
-    for part in parts:
-        engine.backward(engine.forward(part)[0].sum() / 10)
-    return engine.step()
 
 
 def test_an_engine_is_a_train_engine_with_the_weights_of_its_model(engine, folder):
@@ -246,8 +235,7 @@ def test_microbatches_do_not_change_an_update(kind, folder, reduction):
     for microbatch_size, tokens in ((8, None), (3, None), (1, 60)):
         engine = tiny_engines.descent(kind, folder)
         before = vector(engine)
-        prompts = engine.chat.encode(tiny_engines.observations((0, 1, 3, 2), group_size=2))
-        responses = respond(prompts, tiny_engines.LENGTHS, engine.chat)
+        responses = responses_of(engine, (0, 1, 3, 2), LENGTHS)
         reward = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5], [0.0, 2.0]])
         passes = Passes(
             minibatch_size=8, microbatch_size=microbatch_size, tokens_per_microbatch=tokens

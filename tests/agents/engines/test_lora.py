@@ -6,7 +6,7 @@ import sys
 import pytest
 import torch
 from helpers import tiny_engines
-from helpers.tiny_engines import respond
+from helpers.tiny_engines import ascend, responses_of
 from transformers import AutoModelForImageTextToText
 
 from agents.engines import lora
@@ -15,9 +15,8 @@ from agents.engines.model import Policy
 from agents.engines.reference_policy import ReferencePolicy
 from agents.references import fixed
 
-# DeepSpeed calls collectives of PyTorch by names that are older than what it supports.
-pytestmark = pytest.mark.filterwarnings("ignore:.torch.distributed:FutureWarning")
 ALL = {"r": 4, "target_modules": "all-linear"}
+pytest.importorskip("peft", reason="needs peft")
 KINDS_OF_LORA = {
     "plain": {},
     "DoRA": {"use_dora": True},
@@ -28,12 +27,6 @@ KINDS_OF_LORA = {
     "with a whole module": {"modules_to_save": ["norm"]},
     "with eyes": {"exclude_modules": None},
 }
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    pytest.importorskip("peft", reason="needs peft")
-    return tiny_engines.write(tmp_path_factory.mktemp("tiny"))
 
 
 SLOW = pytest.mark.slow(reason="each pass gathers each weight; other stages do not")
@@ -49,16 +42,8 @@ def build(kind, folder, options=ALL, **more):
     return tiny_engines.build(kind, folder, **attach, **more)
 
 
-def responses_of(engine):
-    prompts = engine.chat.encode(tiny_engines.observations(group_size=2))
-    return respond(prompts, (9, 1, 4, 6, 2, 7), engine.chat)
-
-
-def train(engine, responses, num_steps=3):
-    for _ in range(num_steps):
-        engine.backward(engine.forward(responses)[0].sum() / 10)
-        metrics = engine.step()
-    return metrics
+def train(engine, responses):
+    return [ascend(engine, responses) for _ in range(3)][-1]
 
 
 def log_prob(engine, model, responses):

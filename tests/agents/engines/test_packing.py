@@ -1,6 +1,7 @@
 """Packed rows against padded batches and against the model itself, one sequence at a time."""
 
 import copy
+from dataclasses import replace
 
 import pytest
 import torch
@@ -17,11 +18,12 @@ from transformers import (
     Qwen3ForCausalLM,
 )
 
+from agents.engines import bandit
 from agents.engines.attention import packed_attention
 from agents.engines.model import Policy
 from agents.engines.packing import pack
 from agents.engines.sampling import LOGITS_PER_BLOCK, LOGITS_PER_CHUNK, Sampling
-from agents.rollout import Prompt, Responses
+from agents.rollout import Prompt
 
 SIZES = {
     "vocab_size": 61,
@@ -68,16 +70,11 @@ def answers(groups=GROUPS, vocabulary=61, banned=COLD.banned):
         return allowed[torch.randint(len(allowed), (count,), generator=generator)]
 
     prompts = [(Prompt(tuple(draw(size).tolist())), counts) for size, counts in groups]
-    lengths = torch.tensor([count for _, counts in groups for count in counts])
-    mask = torch.arange(max(1, int(lengths.max()))) < lengths[:, None]
-    return Responses(
-        prompts=tuple(prompt for prompt, counts in prompts for _ in counts),
-        tokens=draw(mask.numel()).reshape(mask.shape) * mask,
-        mask=mask,
-        texts=("",) * len(mask),
-        sampler_log_prob=torch.zeros(mask.shape),
-        finished=torch.ones(len(mask), dtype=torch.bool),
-    )
+    lengths = [count for _, counts in groups for count in counts]
+    tokens = draw(len(lengths) * max(lengths)).view(len(lengths), -1)
+    made = bandit.respond(range(len(lengths)), tokens, lengths)
+    own = tuple(prompt for prompt, counts in prompts for _ in counts)
+    return replace(made, prompts=own, tokens=tokens * made.mask)
 
 
 def judged(policy, responses, sampling, by=None):
@@ -116,22 +113,20 @@ def assert_same(actual, expected, **tolerance):
         )
 
 
-@pytest.mark.parametrize("sampling", [Sampling(), COLD])
-@pytest.mark.parametrize("kind", TEXT)
-def test_packed_and_padded_are_the_plain_model(kind, sampling):
-    policy, responses = text_policy(kind), answers()
+@pytest.mark.parametrize(
+    ("kind", "sampling", "groups"),
+    [
+        *((kind, sampling, GROUPS) for kind in TEXT for sampling in (Sampling(), COLD)),
+        ("qwen2", COLD, ((300, (5, 90)), (250, (70, 65, 2)), (7, (9,)))),
+    ],
+)
+def test_packed_and_padded_are_the_plain_model(kind, sampling, groups):
+    policy, responses = text_policy(kind), answers(groups)
     assert policy.packs
     expected = judged(policy, responses, sampling, by=plain)
     assert len(expected) > 20
     for one in (policy, padded(policy)):
         assert_same(judged(one, responses, sampling), expected, rtol=1e-9, atol=1e-9)
-
-
-def test_long_sequences_are_packed_as_short_ones_are():
-    policy = text_policy("qwen2")
-    responses = answers(((300, (5, 90)), (250, (70, 65, 2)), (7, (9,))))
-    expected = judged(policy, responses, COLD, by=plain)
-    assert_same(judged(policy, responses, COLD), expected, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("logits", [61, 200])

@@ -21,11 +21,6 @@ CPU, CUDA = torch.device("cpu"), torch.device("cuda")
 LARGE = process.LEAST_WEIGHTS
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return tiny_engines.write(tmp_path_factory.mktemp("tiny"))
-
-
 def policies(folder, packs):
     """The same model computed in float32 and in bfloat16, and its chat."""
     model, chat = tiny_engines.pristine(folder)
@@ -102,7 +97,6 @@ def test_sampler_and_trainer_agree_in_bfloat16(folder, packs):
     assert difference.mean() < parity.tolerance(torch.bfloat16)
 
 
-@pytest.mark.filterwarnings("ignore:.torch.distributed:FutureWarning")
 @pytest.mark.parametrize(("dtype", "enabled"), [("auto", True), ("bfloat16", False)])
 def test_a_policy_computes_in_the_dtype_to_which_deepspeed_converts_it(
     folder, tmp_path, dtype, enabled
@@ -151,7 +145,6 @@ def test_logits_are_copied_once_and_never_changed(dtype):
     assert (policy.isinf().sum(), policy.dtype) == (6, torch.float32)
 
 
-@pytest.mark.filterwarnings("ignore:.torch.distributed:FutureWarning")
 @pytest.mark.parametrize(
     "stage", [None, pytest.param(3, marks=pytest.mark.slow(reason="two engines of stage 3"))]
 )

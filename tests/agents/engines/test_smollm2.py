@@ -3,8 +3,7 @@
 import pytest
 import torch
 from helpers import text_models
-from helpers.text_models import observations, plain_log_probs, tokens
-from transformers import AutoModelForCausalLM
+from helpers.text_models import observations, plain_log_probs
 
 from agents.engines.sampling import Sampling
 
@@ -60,14 +59,3 @@ def test_sampler_trainer_and_transformers_have_the_same_log_probabilities(engine
     torch.testing.assert_close(responses.sampler_log_prob, expected, atol=1e-4, rtol=0)
     torch.testing.assert_close(log_prob, expected, atol=1e-4, rtol=0)
     assert (~responses.finished).any()
-
-
-def test_a_checkpoint_answers_alike_in_transformers(engine, tmp_path):
-    engine.save(tmp_path)
-    assert (tmp_path / "model.safetensors").stat().st_size < 540e6
-    model = AutoModelForCausalLM.from_pretrained(tmp_path)
-    assert model.get_input_embeddings().weight is model.get_output_embeddings().weight
-    (prompt,) = engine.chat.encode(observations((FRANCE,)))
-    ids = torch.tensor([prompt.token_ids])
-    answer = model.generate(ids, do_sample=False, max_new_tokens=12)[0, ids.shape[1] :]
-    assert answer.tolist() == tokens(greedy(engine), 0)

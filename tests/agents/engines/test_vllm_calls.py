@@ -114,21 +114,17 @@ def test_no_memory_to_wake_before_a_handover_is_one_line(sampler, monkeypatch, e
         sampler.load_weights([])
 
 
-def test_a_model_without_banned_tokens_has_no_logits_processor(sampler):
-    sampler.chat = SimpleNamespace(image_processor=None, stop=())
-    sampler.sampling = Sampling()
-    assert "logits_processors" not in sampler._defaults()
-
-
 @pytest.mark.parametrize("ranks", [None, "1", "2"])
-def test_only_ranks_of_torchrun_are_used_in_place_of_processes_of_vllm(sampler, monkeypatch, ranks):
+def test_only_ranks_of_torchrun_and_banned_tokens_change_the_options(sampler, monkeypatch, ranks):
     sampler.chat = SimpleNamespace(image_processor=None, stop=())
     sampler.sampling = Sampling()
     monkeypatch.delenv("WORLD_SIZE", raising=False)
     if ranks:
         monkeypatch.setenv("WORLD_SIZE", ranks)
-    executor = sampler._defaults().get("distributed_executor_backend")
+    options = sampler._defaults()
+    executor = options.get("distributed_executor_backend")
     assert executor == ("external_launcher" if ranks == "2" else None)
+    assert "logits_processors" not in options
 
 
 class FakeServer(VLLMClient):

@@ -1,4 +1,4 @@
-"""vLLM as a sampler, on a CPU: against transformers, the trainer, and the contract of samplers."""
+"""vLLM in the trainer's process, on a CPU, beyond the contract of samplers."""
 
 import importlib.util
 import json
@@ -16,10 +16,9 @@ import pytest
 import torch
 from helpers import tiny_engines, torchrun, vllm_model
 from helpers.hub_rows import lines
-from helpers.vllm_model import BOUND, LENGTH, differences, greedy, learn, observations, token_lists
+from helpers.vllm_model import BOUND, LENGTH, differences, learn, observations
 
 import reasonenv
-from agents.engines import RolloutEngine
 from agents.engines.load import load_model
 from agents.engines.vllm.compatibility import check_installed, sampler_errors
 from agents.engines.vllm.sampler import VLLMSampler
@@ -88,36 +87,6 @@ def test_starting_leaves_the_process_as_it_was(started):
 
 
 @pytest.mark.vllm
-def test_likeliest_tokens_are_those_of_transformers_after_every_handover(sampler, folder):
-    assert isinstance(sampler, RolloutEngine)
-    engine = vllm_model.trainer(folder)
-    prompts = sampler.encode(observations(group_size=2))
-    texts = []
-    for step in range(4):
-        sampler.load_weights(engine.checkpoint_weights())
-        sampler.sampling = replace(engine.sampling, temperature=0.0)
-        responses = sampler.generate(prompts, (step,))
-        assert token_lists(responses) == [greedy(engine, prompt) for prompt in prompts]
-        assert (responses.sampler_log_prob == 0).all()
-        texts.append(responses.texts)
-        sampler.sampling = engine.sampling
-        learn(engine, sampler.generate(prompts, (step,)))
-    assert len(set(texts)) == 4
-
-
-@pytest.mark.vllm
-@pytest.mark.parametrize(
-    "changes", [{}, {"temperature": 0.6}, {"temperature": 1.7}, {"top_p": 0.7}, {"top_k": 5}]
-)
-def test_log_probabilities_are_of_what_was_drawn_from(sampler, trainer, changes):
-    sampler.sampling = replace(trainer.sampling, **changes)
-    prompts = sampler.encode(observations(group_size=4))
-    responses = sampler.generate(prompts, (1,))
-    vllm_model.assert_drawn_from(sampler.sampling, trainer, responses)
-    assert (responses.sampler_log_prob[~responses.mask] == 0).all()
-
-
-@pytest.mark.vllm
 def test_the_comparison_before_the_first_step_finds_the_right_weights_and_the_wrong(
     sampler, trainer, folder
 ):
@@ -144,52 +113,6 @@ def test_a_prompt_that_vllm_reads_otherwise_is_told_in_one_line(sampler, monkeyp
     with pytest.raises(ValueError, match=r"^vLLM reads a prompt as 3 tokens that are not the \d+ "):
         sampler.generate(prompts, (0,))
     assert sampler.llm.llm_engine.get_num_unfinished_requests() == 0
-
-
-@pytest.mark.vllm
-def test_log_probabilities_that_are_not_asked_for_are_unknown(sampler):
-    prompts = sampler.encode(observations(group_size=2))
-    expected = sampler.generate(prompts, (3,))
-    sampler.log_probs = False
-    responses = sampler.generate(prompts, (3,))
-    assert torch.equal(responses.tokens, expected.tokens)
-    assert responses.sampler_log_prob[responses.mask].isnan().all()
-    assert (responses.sampler_log_prob[~responses.mask] == 0).all()
-
-
-@pytest.mark.vllm
-def test_banned_tokens_are_never_sampled_however_likely(sampler, folder):
-    engine = vllm_model.trainer(folder)
-    vllm_model.two_likeliest_are_banned(engine)
-    sampler.load_weights(engine.checkpoint_weights())
-    prompts = sampler.encode(observations(group_size=50))
-    for temperature in (1.0, 2.0, 0.0):
-        sampler.sampling = replace(engine.sampling, temperature=temperature)
-        responses = sampler.generate(prompts, (4,))
-        assert not set(responses.tokens[responses.mask].tolist()) & set(engine.chat.banned)
-    sampler.sampling = engine.sampling
-    assert differences(engine, sampler.generate(prompts, (4,))).max() < BOUND
-
-
-@pytest.mark.vllm
-def test_sampling_is_a_pure_function_of_weights_prompts_and_seed(sampler):
-    prompts = sampler.encode(observations(group_size=3))
-    first = sampler.generate(prompts, (1, 2))
-    torch.manual_seed(5)
-    state = torch.get_rng_state()
-    again = sampler.generate(prompts, (1, 2))
-    assert torch.equal(torch.get_rng_state(), state)
-    assert torch.equal(again.tokens, first.tokens)
-    torch.testing.assert_close(again.sampler_log_prob, first.sampler_log_prob, atol=BOUND, rtol=0)
-    assert sampler.generate(prompts, (2, 1)).texts != first.texts
-
-
-@pytest.mark.vllm
-def test_a_response_does_not_depend_on_what_is_sampled_beside_it(sampler):
-    prompts = sampler.encode(observations(group_size=3))
-    whole = token_lists(sampler.generate(prompts, (7,)))
-    assert token_lists(sampler.generate(prompts[:6], (7,))) == whole[:6]
-    assert token_lists(sampler.generate(prompts[:1], (7,))) == whole[:1]
 
 
 @pytest.mark.vllm
@@ -224,48 +147,6 @@ def test_responses_of_a_group_differ_and_share_a_request(sampler, monkeypatch):
 
 
 @pytest.mark.vllm
-@pytest.mark.parametrize("temperature", [1.0, 0.0])
-def test_each_response_is_announced_once_as_soon_as_it_is_done(sampler, temperature):
-    sampler.sampling = replace(sampler.sampling, temperature=temperature)
-    announced, waiting = [], []
-
-    def finished(index, text):
-        announced.append((index, text))
-        waiting.append(sampler.llm.llm_engine.get_num_unfinished_requests())
-
-    responses = sampler.generate(sampler.encode(observations(group_size=16)), (9,), finished)
-    assert sorted(announced) == list(enumerate(responses.texts))
-    if temperature:
-        lengths = [int(responses.lengths[index]) for index, _ in announced]
-        assert lengths == sorted(lengths)
-        assert lengths[0] < LENGTH
-        assert waiting[0] > len(announced) // 2
-        # Members of one group, each when it is done, not when all of them are.
-        assert [index // 16 for index, _ in announced] != sorted(
-            index // 16 for index, _ in announced
-        )
-
-
-@pytest.mark.vllm
-def test_responses_end_with_the_end_token_or_at_the_limit(sampler):
-    sampler.max_response_length = 9
-    responses = sampler.generate(sampler.encode(observations(group_size=40)), (10,))
-    vllm_model.assert_ends(sampler.chat, responses, 9)
-
-
-@pytest.mark.vllm
-def test_nothing_of_the_old_weights_is_remembered(sampler, folder):
-    # Longer than a block of the cache, so that the prompt is found there again.
-    prompts = sampler.encode(observations(("letters " * 150,)))
-    sampler.max_response_length = 8
-    sampler.generate(prompts, (0,))
-    engine = vllm_model.trainer(folder)
-    vllm_model.move(engine, 0.1)
-    sampler.load_weights(engine.checkpoint_weights())
-    assert differences(engine, sampler.generate(prompts, (0,))).max() < BOUND
-
-
-@pytest.mark.vllm
 def test_a_prompt_that_is_too_long_is_refused_in_one_line(sampler):
     observation = observations(("how " * 300,))
     message = r"^a prompt of \d+ tokens [^\n]*raise max_model_len[^\n]*$"
@@ -276,17 +157,14 @@ def test_a_prompt_that_is_too_long_is_refused_in_one_line(sampler):
 
 
 @pytest.mark.vllm
-def test_it_goes_on_after_a_rollout_that_was_broken_off(sampler):
-    prompts = sampler.encode(observations(group_size=8))
-    expected = sampler.generate(prompts, (11,))
+def test_responses_are_announced_while_others_are_sampled(sampler):
+    waiting = []
 
-    def stop(index, text):
-        raise KeyboardInterrupt
+    def finished(index, text):
+        waiting.append(sampler.llm.llm_engine.get_num_unfinished_requests())
 
-    with pytest.raises(KeyboardInterrupt):
-        sampler.generate(prompts, (11,), stop)
-    assert sampler.llm.llm_engine.get_num_unfinished_requests() == 0
-    assert torch.equal(sampler.generate(prompts, (11,)).tokens, expected.tokens)
+    responses = sampler.generate(sampler.encode(observations(group_size=16)), (9,), finished)
+    assert waiting[0] > len(responses) // 2
 
 
 @pytest.mark.vllm
@@ -376,21 +254,6 @@ def test_images_without_torchvision_are_refused_in_one_line(tiny_folder, monkeyp
     )
     with pytest.raises(ValueError, match=r"^vLLM reads images with torchvision[^\n]*matches torch"):
         VLLMSampler(tiny_folder, chat, vllm_model.Sampling(), LENGTH)
-
-
-@pytest.mark.vllm
-def test_weights_that_do_not_fit_are_refused_in_one_line_and_the_right_ones_then_taken(
-    sampler, trainer
-):
-    message = r"^vLLM cannot load the weights: [^\n]*$"
-    responses = vllm_model.after_refused_weights(sampler, trainer, message)
-    assert differences(trainer, responses).max() < BOUND
-
-
-@pytest.mark.vllm
-def test_it_takes_weights_after_a_handover_that_was_broken_off(sampler, trainer):
-    responses = vllm_model.after_a_broken_handover(sampler, trainer)
-    assert differences(trainer, responses).max() < BOUND
 
 
 @pytest.mark.vllm

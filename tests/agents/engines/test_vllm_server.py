@@ -1,4 +1,4 @@
-"""A vLLM server in other processes: against transformers, the trainer, and how it fails."""
+"""A vLLM server in other processes, beyond the contract of samplers, and how it fails."""
 
 import json
 import re
@@ -10,10 +10,9 @@ from dataclasses import replace
 import pytest
 import torch
 from helpers import text_models, torchrun, vllm_model
-from helpers.vllm_model import BOUND, LENGTH, differences, greedy, learn, observations, token_lists
+from helpers.vllm_model import BOUND, LENGTH, differences, observations, token_lists
 from helpers.vllm_served import end, served
 
-from agents.engines import RolloutEngine
 from agents.engines.vllm import access
 from agents.engines.vllm import weight_transfer as weights
 from agents.engines.vllm.remote_sampler import RemoteSampler
@@ -49,48 +48,6 @@ def sampler(url, trainer):
 
 
 @pytest.mark.vllm
-def test_likeliest_tokens_are_those_of_transformers_after_every_handover(url, folder):
-    engine = vllm_model.trainer(folder)
-    sampler = asking(url, engine)
-    assert isinstance(sampler, RolloutEngine)
-    prompts = sampler.encode(observations(group_size=2))
-    texts = []
-    for step in range(4):
-        sampler.load_weights(engine.checkpoint_weights())
-        sampler.sampling = replace(engine.sampling, temperature=0.0)
-        responses = sampler.generate(prompts, (step,))
-        assert token_lists(responses) == [greedy(engine, prompt) for prompt in prompts]
-        assert (responses.sampler_log_prob == 0).all()
-        texts.append(responses.texts)
-        sampler.sampling = engine.sampling
-        responses = sampler.generate(prompts, (step,))
-        assert differences(engine, responses).max() < BOUND
-        sampler.release()
-        learn(engine, responses)
-    assert len(set(texts)) == 4
-
-
-@pytest.mark.vllm
-@pytest.mark.parametrize("changes", [{"temperature": 0.6}, {"top_p": 0.7}, {"top_k": 5}])
-def test_log_probabilities_are_of_what_was_drawn_from(sampler, trainer, changes):
-    sampler.sampling = replace(trainer.sampling, **changes)
-    prompts = sampler.encode(observations(group_size=3))
-    responses = sampler.generate(prompts, (1,))
-    vllm_model.assert_drawn_from(sampler.sampling, trainer, responses)
-
-
-@pytest.mark.vllm
-def test_log_probabilities_that_are_not_asked_for_are_unknown(sampler, url, trainer):
-    prompts = sampler.encode(observations(group_size=2))
-    expected = sampler.generate(prompts, (3,))
-    sampler.log_probs = False
-    responses = sampler.generate(prompts, (3,))
-    assert torch.equal(responses.tokens, expected.tokens)
-    assert responses.sampler_log_prob[responses.mask].isnan().all()
-    assert (responses.sampler_log_prob[~responses.mask] == 0).all()
-
-
-@pytest.mark.vllm
 def test_a_stop_string_ends_a_response_at_the_token_that_completes_it(
     sampler, trainer, monkeypatch
 ):
@@ -115,66 +72,6 @@ def test_a_response_depends_on_the_seed_and_not_on_what_is_sampled_beside_it(sam
 
 
 @pytest.mark.vllm
-def test_banned_tokens_are_never_sampled_however_likely(sampler, folder):
-    engine = vllm_model.trainer(folder)
-    vllm_model.two_likeliest_are_banned(engine)
-    sampler.load_weights(engine.checkpoint_weights())
-    prompts = sampler.encode(observations(group_size=20))
-    for temperature in (1.0, 0.0):
-        sampler.sampling = replace(engine.sampling, temperature=temperature)
-        responses = sampler.generate(prompts, (4,))
-        assert not set(responses.tokens[responses.mask].tolist()) & set(engine.chat.banned)
-    sampler.sampling = engine.sampling
-    assert differences(engine, sampler.generate(prompts, (4,))).max() < BOUND
-
-
-@pytest.mark.vllm
-@pytest.mark.parametrize("temperature", [1.0, 0.0])
-def test_each_response_is_announced_once_as_soon_as_it_is_done(sampler, temperature):
-    sampler.sampling = replace(sampler.sampling, temperature=temperature)
-    sampler.max_response_length = 200
-    announced = []
-    prompts = sampler.encode(observations(group_size=8))
-    responses = sampler.generate(prompts, (9,), lambda *words: announced.append(words))
-    assert sorted(announced) == list(enumerate(responses.texts))
-    if temperature:
-        # The requests of other prompts may have begun some tokens earlier or later.
-        for group in range(len(responses) // 8):
-            ended = [responses.lengths[i].item() for i, _ in announced if i // 8 == group]
-            assert ended == sorted(ended)
-        # One prompt does not wait for another.
-        groups = [index // 8 for index, _ in announced]
-        assert groups != sorted(groups, key=groups.index)
-
-
-@pytest.mark.vllm
-def test_nothing_of_the_old_weights_is_remembered(sampler, folder):
-    # Longer than a block of the cache, so that the prompt is found there again.
-    prompts = sampler.encode(observations(("letters " * 150,)))
-    sampler.max_response_length = 8
-    sampler.generate(prompts, (0,))
-    engine = vllm_model.trainer(folder)
-    vllm_model.move(engine, 0.1)
-    sampler.load_weights(engine.checkpoint_weights())
-    assert differences(engine, sampler.generate(prompts, (0,))).max() < BOUND
-
-
-@pytest.mark.vllm
-def test_weights_that_do_not_fit_are_refused_in_one_line_and_the_right_ones_then_taken(
-    sampler, trainer
-):
-    message = r"^the vLLM server at \S+ cannot update weights: [^\n]*has the shape [^\n]*$"
-    responses = vllm_model.after_refused_weights(sampler, trainer, message)
-    assert differences(trainer, responses).max() < BOUND
-
-
-@pytest.mark.vllm
-def test_a_handover_that_the_trainer_breaks_off_leaves_the_server_well(sampler, trainer):
-    responses = vllm_model.after_a_broken_handover(sampler, trainer)
-    assert differences(trainer, responses).max() < BOUND
-
-
-@pytest.mark.vllm
 def test_the_next_trainer_is_served_after_one_that_was_killed_amid_a_handover(
     sampler, url, trainer
 ):
@@ -189,19 +86,6 @@ def test_the_next_trainer_is_served_after_one_that_was_killed_amid_a_handover(
     other.load_weights(trainer.checkpoint_weights())
     responses = other.generate(other.encode(observations()), (0,))
     assert differences(trainer, responses).max() < BOUND
-
-
-@pytest.mark.vllm
-def test_it_goes_on_after_a_rollout_that_was_broken_off(sampler):
-    prompts = sampler.encode(observations(group_size=8))
-    expected = sampler.generate(prompts, (11,))
-
-    def stop(index, text):
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        sampler.generate(prompts, (11,), stop)
-    assert torch.equal(sampler.generate(prompts, (11,)).tokens, expected.tokens)
 
 
 @pytest.mark.vllm

@@ -61,15 +61,15 @@ def test_every_response_is_written_with_its_grade(evaluated, capsys):
     assert f"responses and results: {folder}" in table
 
 
-def test_a_task_of_a_library_is_evaluated(evaluated, monkeypatch, capsys):
+def test_a_task_of_a_library_is_evaluated_and_temperature_zero_is_greedy(evaluated, monkeypatch):
     monkeypatch.setattr(registration, "registry", dict(registration.registry))
     monkeypatch.setattr(gymnasium.envs.registration, "registry", dict(gymnasium.registry))
     reasonenv.register(replace(letters.LETTERS, id="library/task"))
-    folder = evaluated(env="library/task")
-    assert len(read_json_lines(folder / "library-task.jsonl")) == 5
-    assert results(folder).keys() == {"library/task"}
-    evaluated(env="library/task")
-    assert "library/task" in capsys.readouterr().out
+    folders = [evaluated(f"{n}", env="library/task", temperature=0, seed=n) for n in (0, 1)]
+    first, second = (read_json_lines(folder / "library-task.jsonl") for folder in folders)
+    assert first == second
+    assert len(first) == 5
+    assert results(folders[0]).keys() == {"library/task"}
 
 
 @pytest.mark.parametrize(
@@ -187,18 +187,17 @@ def same(folder, other):
     return first == second and files[0] == files[1]
 
 
-def test_a_finished_evaluation_only_shows_its_tables_again(evaluated, monkeypatch, capsys):
+def test_a_finished_evaluation_only_shows_its_tables_again_beside_others(
+    evaluated, monkeypatch, capsys
+):
     folder = evaluated()
     before, table = results(folder), capsys.readouterr().out.splitlines()[:2]
-    monkeypatch.setattr(command, "loaded_sampler", None)  # loading would fail
-    evaluated()
+    with monkeypatch.context() as without_model:
+        without_model.setattr(command, "loaded_sampler", None)  # loading would fail
+        evaluated()
     assert results(folder) == before
     assert capsys.readouterr().out.splitlines()[:2] == table
-
-
-def test_results_of_other_environments_are_added(evaluated):
-    evaluated()
-    folder = evaluated(env="Figures-v2")
+    evaluated(env="Figures-v2")
     assert list(results(folder)) == ["Letters-v0", "Figures-v2"]
 
 
@@ -212,6 +211,10 @@ def test_other_settings_are_refused_and_nothing_is_overwritten(evaluated):
         "--temperature was 1.0 and is 0.5; give the former values, or another --output-dir"
     )
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    (folder / "run.json").unlink()
+    with pytest.raises(SystemExit, match="is no folder of an evaluation: give another --output"):
+        evaluated()
+    assert (folder / "Letters-v0.jsonl").read_bytes() == before["Letters-v0.jsonl"]
 
 
 def test_the_official_score_is_that_of_the_stored_responses(evaluated, tmp_path, capsys):
@@ -243,45 +246,27 @@ def write_mmk12(folder):
     parquet.write_table(table, folder / "test-0.parquet")
 
 
-def test_a_problem_without_an_answer_is_left_out_and_reported(evaluated, tmp_path, capsys):
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [({"answer": " "}, "column 'answer' is empty"), ({"image": {"bytes": b"no image"}}, "")],
+)
+def test_a_problem_that_cannot_be_posed_is_left_out_and_reported(
+    evaluated, tmp_path, capsys, fault, words
+):
     data = tmp_path / "data"
     write_mmk12(data)
     file = data / "test-0.parquet"
     rows = parquet.read_table(file).to_pylist()
-    rows[1]["answer"] = " "
+    rows[1] |= fault
     parquet.write_table(pyarrow.Table.from_pylist(rows), file)
     folder = evaluated(env="MMK12-v0", data=data)
     result = results(folder)["MMK12-v0"]
-    assert (result["num_problems"], result["num_left_out"]) == (len(rows) - 1, 1)
-    assert rows[1]["id"] not in {row["id"] for row in read_json_lines(folder / "MMK12-v0.jsonl")}
-    messages = [
-        line for line in capsys.readouterr().err.splitlines() if line.startswith("left out")
-    ]
-    assert messages == [
-        f"left out: mmk12 test, row 1 (id {rows[1]['id']!r}): column 'answer' is empty"
-    ]
-
-
-def test_a_problem_whose_image_is_broken_is_left_out_and_reported(evaluated, tmp_path, capsys):
-    data = tmp_path / "data"
-    write_mmk12(data)
-    file = data / "test-0.parquet"
-    rows = parquet.read_table(file).to_pylist()
-    rows[1]["image"]["bytes"] = b"no image"
-    parquet.write_table(pyarrow.Table.from_pylist(rows), file)
-    result = results(evaluated(env="MMK12-v0", num_problems=3, data=data))["MMK12-v0"]
     assert (result["num_problems"], result["num_left_out"]) == (2, 1)
-    messages = [
-        line for line in capsys.readouterr().err.splitlines() if line.startswith("left out")
-    ]
-    assert len(messages) == 1
-    assert "row 1" in messages[0]
-
-
-def test_temperature_zero_is_greedy(evaluated):
-    folders = [evaluated(f"{seed}", temperature=0, seed=seed) for seed in (0, 1)]
-    first, second = (read_json_lines(folder / "Letters-v0.jsonl") for folder in folders)
-    assert first == second
+    assert "1" not in {row["id"] for row in read_json_lines(folder / "MMK12-v0.jsonl")}
+    errors = capsys.readouterr().err.splitlines()
+    (line,) = [line for line in errors if line.startswith("left out")]
+    assert line.startswith("left out: mmk12 test, row 1 (id '1'): ")
+    assert words in line
 
 
 def test_defaults_are_those_of_the_environments_and_the_model():
@@ -307,13 +292,8 @@ def test_defaults_are_those_of_the_environments_and_the_model():
             "--env-options '{' is not valid JSON",
         ),
         ({"num_problems": 0}, "--num-problems is 0: give at least 1"),
-        ({"samples": 0}, "--num-samples is 0: give at least 1"),
         ({"temperature": -1}, "--temperature is -1.0"),
-        ({"top_p": 2}, "--top-p is 2.0: give at most 1"),
-        ({"top_k": -1}, "--top-k is -1: give at least 0"),
-        ({"seed": -1}, "--seed is -1: give at least 0"),
-        ({"sampler_batch_size": 0}, "--sampler-batch-size is 0: give at least 1"),
-        ({"vllm": "{"}, "--vllm '{' is not valid JSON"),
+        ({"temperature": 1e-9}, "--temperature is 1e-09: give 0, or one from"),
         ({"vllm": "[]"}, "--vllm is []: give a JSON object"),
     ],
 )
@@ -326,16 +306,6 @@ def test_an_invalid_argument_is_one_line(settings, words, evaluated, tmp_path):
     assert words in message
     assert "\n" not in message
     assert not (tmp_path / "out").exists()
-
-
-def test_a_folder_of_something_else_is_left_unchanged(evaluated, tmp_path):
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "Letters-v0.jsonl").write_text("precious")
-    with pytest.raises(
-        SystemExit, match="is no folder of an evaluation: give another --output-dir"
-    ):
-        evaluated()
-    assert (tmp_path / "out" / "Letters-v0.jsonl").read_text() == "precious"
 
 
 @pytest.mark.parametrize(

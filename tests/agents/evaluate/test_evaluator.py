@@ -20,7 +20,7 @@ from reasonenv.datasets.selection import held_out
 from reasonenv.errors import DataError
 from reasonenv.problem import Problem
 from reasonenv.registration import find, registry
-from reasonenv.scoring.intervals import over_clusters
+from reasonenv.scoring.statistics import over_clusters
 
 FAULTY = f"{faulty.__name__}:Faulty-v0"
 INVALID_TOO = {"without": "invalid"}
@@ -66,7 +66,7 @@ def test_no_more_problems_are_evaluated_than_the_split_has(sampler, num_problems
 
 def test_a_generated_split_is_evaluated_on_its_first_500_problems():
     with closing(Evaluator(EvaluationTask(env="Figures-v2"))) as evaluator:
-        assert (evaluator.split, evaluator.num_responses) == ("test", 500)
+        assert (evaluator.split, sum(evaluator.batch_sizes)) == ("test", 500)
 
 
 def test_the_split_of_an_environment_is_its_first_that_is_not_for_training(monkeypatch):
@@ -85,40 +85,25 @@ def test_accuracy_is_that_of_the_answers_with_its_standard_error(sampler):
     spread = np.std([1, 0, 1, 1, 0], ddof=1)
     assert result.standard_error == pytest.approx(spread / math.sqrt(5))
     assert str(result) == "test accuracy 0.600 (95 % 0.231 to 0.882, 5 problems)"
+    # Of several samples the error is that of their means.
+    twice = evaluate(Scripted(sampler, "CACC"), replace(SHORT, num_problems=2, num_samples=2))
+    assert (twice.accuracy, twice.standard_error) == pytest.approx((0.75, 0.25))
 
 
-def test_the_error_of_several_samples_is_that_of_their_means(sampler):
-    result = evaluate(Scripted(sampler, "CACC"), replace(SHORT, num_problems=2, num_samples=2))
-    rows = [(row["id"], row["sample"]) for row in result.rows]
-    assert rows == [("test/0", 0), ("test/0", 1), ("test/1", 0), ("test/1", 1)]
-    assert result.accuracy == pytest.approx(0.75)
-    assert result.standard_error == pytest.approx(0.25)
-
-
-def test_accuracy_is_reported_by_kind(sampler, monkeypatch):
-    def two_kinds(split="test"):
-        return [
-            Problem(id=str(k), question="?", answer="C", metadata={"kind": "ab"[k % 2]})
-            for k in range(4)
-        ]
-
-    pose(monkeypatch, two_kinds)
-    result = evaluate(Scripted(sampler, "CCAC"), SHORT)
-    assert result.by == {"a": 0.5, "b": 1.0}
-    result = evaluate(Scripted(sampler, "CA"), replace(SHORT, num_problems=2))
-    assert result.by == {"a": 1.0, "b": 0.0}
-
-
-def test_the_address_of_a_problem_is_no_kind(sampler, monkeypatch):
-    def with_addresses(split="test"):
-        urls = ("https://a.example", "https://b.example")
-        return [
-            Problem(id=url, question="?", answer="C", metadata={"url": url, "part": "I"})
-            for url in urls
-        ]
-
-    pose(monkeypatch, with_addresses)
-    assert evaluate(Scripted(sampler, "CA"), SHORT).by == {"I": 0.5}
+@pytest.mark.parametrize(
+    ("metadata", "answers", "by"),
+    [
+        ([{"kind": "a"}, {"kind": "b"}] * 2, "CCAC", {"a": 0.5, "b": 1.0}),
+        ([{"kind": "a"}, {"kind": "b"}], "CA", {"a": 1.0, "b": 0.0}),
+        ([{"url": f"https://{k}.example", "part": "I"} for k in "ab"], "CA", {"I": 0.5}),
+    ],
+)
+def test_accuracy_is_reported_by_kind(sampler, monkeypatch, metadata, answers, by):
+    posed = [
+        Problem(id=str(k), question="?", answer="C", metadata=own) for k, own in enumerate(metadata)
+    ]
+    pose(monkeypatch, lambda split="test": posed)
+    assert evaluate(Scripted(sampler, answers), SHORT).by == by
 
 
 # A prime number of samples, one that fills several batches, one that fills a part of a batch.
@@ -134,16 +119,15 @@ def test_every_problem_has_its_samples_whatever_the_batches(sampler, num_samples
 def test_an_evaluation_that_starts_at_a_later_batch_gives_the_same_responses(sampler):
     task = replace(SHORT, num_samples=4, batch_size=8)
     with closing(Evaluator(task)) as evaluator:
-        assert evaluator.batch_sizes() == [8, 8, 4]
+        assert evaluator.batch_sizes == [8, 8, 4]
         whole = list(evaluator.rows(sampler))
     with closing(Evaluator(task)) as evaluator:
         assert list(evaluator.rows(sampler, 1)) == whole[1:]
 
 
 def test_the_same_seed_gives_the_same_responses(sampler):
-    first, second = evaluate(sampler, SHORT), evaluate(sampler, SHORT)
-    assert first.rows == second.rows
-    assert first.rows != evaluate(sampler, replace(SHORT, seed=1)).rows
+    first, second, other = (evaluate(sampler, replace(SHORT, seed=seed)) for seed in (0, 0, 1))
+    assert first.rows == second.rows != other.rows
 
 
 class Broken(list):
@@ -203,27 +187,18 @@ def test_a_prompt_beyond_the_context_counts_as_wrong_and_is_named(sampler, capsy
     assert len(said) == 3
 
 
-def test_an_evaluation_of_which_no_prompt_fits_is_an_error(sampler):
-    options = {"long": [0, 1, 2], "faulty_split": "test", "size": 3}
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        ("long", "do not fit in this model's context"),
+        ("unreadable", "no problem can be loaded"),
+    ],
+)
+def test_an_evaluation_of_which_no_problem_can_be_posed_is_an_error(sampler, fault, words):
+    options = {fault: [0, 1, 2], "faulty_split": "test", "size": 3}
     task = EvaluationTask(env=FAULTY, split="test", env_options=options)
-    with pytest.raises(ValueError, match="do not fit in this model's context"):
+    with pytest.raises(ValueError, match=words):
         evaluate(sampler, task)
-
-
-class AllBroken(list):
-    """Problems of which none can be read."""
-
-    def __getitem__(self, index):
-        raise DataError(f"letters test, row {index}: the image is missing")
-
-
-def test_a_task_without_a_problem_that_can_be_loaded_is_an_error(sampler, monkeypatch):
-    sound = letters.problems("test")
-    pose(monkeypatch, lambda split="test": AllBroken(sound))
-    with pytest.raises(
-        ValueError, match="no problem can be loaded: letters test, row 0: the image is missing"
-    ):
-        evaluate(sampler, replace(SHORT, num_problems=3))
 
 
 def test_problems_without_an_answer_are_counted_and_reported_once(tmp_path, capsys):

@@ -7,8 +7,8 @@ from helpers.tiny_runs import train
 from PIL import Image
 
 from agents import generate
+from agents.cli.run_model import checkpoint_of
 from agents.errors import UsageError
-from agents.evaluate.arguments import checkpoint_of
 
 
 @pytest.fixture
@@ -65,6 +65,7 @@ def test_sampled_responses_differ_and_have_numbers(said):
         (["--num-responses", "0"], "--num-responses is 0: give at least 1"),
         (["--temperature", "-1"], "--temperature is -1.0: give at least 0"),
         (["--chat-template", "no.jinja"], "no.jinja"),
+        (["--model", "/no/such/model"], "there is no such folder"),
     ],
 )
 def test_what_does_not_fit_is_one_line(said, tmp_path, monkeypatch, words, message):
@@ -82,11 +83,6 @@ def test_a_model_of_words_refuses_an_image_in_one_line(said, tmp_path, figure):
     assert said(model=model)[0]
     with pytest.raises(SystemExit, match="this problem has images and the model is text-only"):
         said("--image", figure, model=model)
-
-
-def test_a_missing_model_is_one_line(said):
-    with pytest.raises(SystemExit, match="there is no such folder"):
-        said(model="/no/such/model")
 
 
 def test_a_directory_of_a_run_is_its_last_checkpoint(said, tiny_folder, tmp_path):

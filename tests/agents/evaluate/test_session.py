@@ -1,11 +1,12 @@
 import json
 import os
-import resource
 
 import pytest
 
 from agents.evaluate.arguments import EvaluationArguments, weights_digest
-from agents.evaluate.session import ResponseFile, check_settings
+from agents.evaluate.session import check_settings, read_batches
+from agents.storage.atomic_files import append
+from agents.storage.json_files import json_line
 from agents.storage.provenance import write_run
 
 
@@ -17,94 +18,64 @@ def rows(start, stop):
     ]
 
 
-@pytest.fixture
-def path(tmp_path):
-    """A file of two batches of three, of a task with a third batch of one."""
-    file = ResponseFile(tmp_path / "Letters-v0.jsonl", [3, 3, 1])
-    file.append(rows(0, 3))
-    file.append(rows(3, 6))
-    return file.path
+def write(path, batch):
+    append(path, b"".join(map(json_line, batch)))
 
 
 def read(path):
-    return ResponseFile(path, [3, 3, 1])
+    return read_batches(path, [3, 3, 1])
+
+
+@pytest.fixture
+def path(tmp_path):
+    """A file of two batches of three, of a task with a third batch of one."""
+    assert read(tmp_path / "Letters-v0.jsonl") == ([], 0)
+    write(tmp_path / "Letters-v0.jsonl", rows(0, 6))
+    return tmp_path / "Letters-v0.jsonl"
 
 
 def test_what_was_appended_is_read_again(path):
-    file = read(path)
-    assert (file.rows, file.num_batches, file.is_complete) == (rows(0, 6), 2, False)
-    file.append(rows(6, 7))
-    assert file.is_complete
-    assert read(path).rows == rows(0, 7)
-    assert read(path).is_complete
+    assert read(path) == (rows(0, 6), 2)
+    write(path, rows(6, 7))
+    assert read(path) == (rows(0, 7), 3)
 
 
 @pytest.mark.parametrize("num_bytes", [1, 30, 200])
 def test_a_batch_that_was_truncated_anywhere_is_sampled_again(path, num_bytes):
     os.truncate(path, path.stat().st_size - num_bytes)
-    file = read(path)
-    assert (file.rows, file.num_batches) == (rows(0, 3), 1)
-    file.append(rows(3, 6))
-    assert read(path).rows == rows(0, 6)
-
-
-def test_a_line_that_is_not_json_is_reported(path):
-    lines = path.read_bytes().split(b"\n")
-    path.write_bytes(b"\n".join([lines[0], b"{", *lines[2:]]))
-    with pytest.raises(ValueError, match="line 2: it is not JSON"):
-        read(path)
+    assert read(path) == (rows(0, 3), 1)
+    write(path, rows(3, 6))
+    assert read(path) == (rows(0, 6), 2)
 
 
 def test_a_file_with_too_many_responses_is_refused(path):
     with pytest.raises(ValueError, match="holds 6 responses, more than the 4 of"):
-        ResponseFile(path, [3, 1])
+        read_batches(path, [3, 1])
     assert len(path.read_text().splitlines()) == 6
 
 
-def test_a_full_disk_leaves_whole_batches(path):
-    before, file = path.read_bytes(), read(path)
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 20, hard))
-    try:
-        with pytest.raises(OSError, match="File too large"):
-            file.append(rows(6, 7))
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    assert path.read_bytes() == before
-    assert not read(path).is_complete
-
-
-def test_settings_of_an_evaluation_without_a_response_bind_nobody(tmp_path):
-    write_run(tmp_path, {"sampler_batch_size": 256})
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        ({"seed": 0}, {"seed": 0}, None),
+        ({"num_samples": 8, "seed": 0}, {"num_samples": 4}, "--num-samples was 8 and is 4; give"),
+        ({"weights": "a"}, {"weights": "b"}, "the content of --model was 'a' and is 'b'"),
+        # Of a training run.
+        ({"algorithm": "CPGD", "run": {}}, {"seed": 0}, "--seed was None and is 0"),
+    ],
+)
+@pytest.mark.parametrize("result", ["Letters-v0.jsonl", "results.json"])
+def test_settings_bind_where_there_are_responses_or_results(tmp_path, before, after, words, result):
+    write_run(tmp_path, before)
     (tmp_path / "Letters-v0.jsonl").touch()
-    check_settings(tmp_path, {"sampler_batch_size": 8})
-    (tmp_path / "Letters-v0.jsonl").write_text("{}\n")
-    with pytest.raises(ValueError, match="--sampler-batch-size was 256 and is 8"):
-        check_settings(tmp_path, {"sampler_batch_size": 8})
-
-
-def test_results_whose_responses_were_removed_bind_later_ones(tmp_path):
-    write_run(tmp_path, {"temperature": 1.0})
-    (tmp_path / "results.json").write_text("{}")
-    check_settings(tmp_path, {"temperature": 1.0})
-    with pytest.raises(ValueError, match=r"--temperature was 1\.0 and is 0\.0"):
-        check_settings(tmp_path, {"temperature": 0.0})
-
-
-def test_the_folder_of_a_training_run_is_refused(tmp_path):
-    write_run(tmp_path, {"algorithm": "CPGD", "run": {}, "learner": {}})
-    with pytest.raises(ValueError, match="cannot be resumed with other settings"):
-        check_settings(tmp_path, {"sampler_batch_size": 8})
-
-
-def test_other_settings_are_refused_in_one_line(tmp_path):
-    write_run(tmp_path, {"num_samples": 8, "seed": 0, "weights": "a"})
-    (tmp_path / "Letters-v0.jsonl").write_text("{}\n")
-    check_settings(tmp_path, {"num_samples": 8, "seed": 0, "weights": "a"})
-    with pytest.raises(ValueError, match="--num-samples was 8 and is 4; --seed was 0 and is 1;"):
-        check_settings(tmp_path, {"num_samples": 4, "seed": 1, "weights": "a"})
-    with pytest.raises(ValueError, match="the content of --model was 'a' and is 'b'"):
-        check_settings(tmp_path, {"weights": "b"})
+    if "algorithm" not in before:
+        check_settings(tmp_path, after)  # of an evaluation without a response
+    (tmp_path / result).write_text("{}\n")
+    if words is None:
+        check_settings(tmp_path, after)
+        return
+    with pytest.raises(ValueError, match=f"cannot be resumed with other settings: .*{words}"):
+        check_settings(tmp_path, after)
 
 
 def test_questions_that_were_edited_are_others(tmp_path):
@@ -117,12 +88,6 @@ def test_questions_that_were_edited_are_others(tmp_path):
     questions.write_text('{"question": "1+1?", "answer": "2"}')
     with pytest.raises(ValueError, match="the content of --data was"):
         check_settings(tmp_path, arguments.response_settings())
-
-
-def test_responses_without_a_record_are_left_unchanged(tmp_path):
-    (tmp_path / "metrics.jsonl").write_text("precious")
-    with pytest.raises(ValueError, match="is no folder of an evaluation: give another"):
-        check_settings(tmp_path, {})
 
 
 def test_a_model_that_was_written_again_is_another(tmp_path):

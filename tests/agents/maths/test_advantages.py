@@ -59,14 +59,6 @@ def test_the_mean_of_the_batch_compares_prompts_too():
     torch.testing.assert_close(batch_centered(REWARD), expected)
 
 
-@settings(deadline=None)
-@given(rewards, st.floats(-10, 10))
-def test_what_is_centered_over_the_batch_adds_up_to_zero_whatever_the_shift(reward, shift):
-    result = batch_centered(tensor(reward) + shift)
-    torch.testing.assert_close(result, batch_centered(tensor(reward)))
-    torch.testing.assert_close(result.sum(), torch.zeros((), dtype=torch.float64))
-
-
 @pytest.mark.parametrize("advantage", [batch_centered, *ADVANTAGES])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
 @pytest.mark.parametrize("value", [0.0, 0.1, 1.1, 1 / 3, 1e-12, 3e4])
@@ -141,7 +133,7 @@ def test_the_advantages_of_a_group_add_up_to_zero(advantage, reward):
     torch.testing.assert_close(result.sum(-1), torch.zeros(len(reward), dtype=torch.float64))
 
 
-@pytest.mark.parametrize("advantage", ADVANTAGES)
+@pytest.mark.parametrize("advantage", [batch_centered, *ADVANTAGES])
 @settings(deadline=None)
 @given(rewards, st.floats(-10, 10))
 def test_a_shift_of_the_rewards_does_not_matter(advantage, reward, shift):
@@ -196,7 +188,3 @@ def test_a_clip_filter_is_a_value():
 def test_a_clip_filter_that_would_weaken_every_prompt_is_refused(cap):
     with pytest.raises(ValueError, match=f"cap of {cap}: give it at least 1"):
         clip_filter(cap)
-
-
-def test_a_reward_that_is_no_number_is_not_hidden():
-    assert centered(torch.tensor([[float("nan"), 1.0]])).isnan().all()

@@ -121,13 +121,14 @@ def test_the_level_of_a_response_wants_the_mean_over_responses(kind):
     kind(level=geometric, reduction=sequence_mean)
 
 
-def test_a_token_that_gmpo_holds_has_no_gradient_and_weighs_the_others():
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_token_that_gmpo_holds_has_no_gradient_and_weighs_the_others(sign):
     old, mask = tensor([[-3.0, -3.0]]), torch.ones(1, 2).bool()
-    log_prob = (old + tensor([[0.6, 0.1]])).requires_grad_()
-    batch = Batch(mask, tensor([[2.0, 2.0]]), old, old)
+    log_prob = (old + sign * tensor([[0.6, 0.1]])).requires_grad_()
+    batch = Batch(mask, sign * tensor([[2.0, 2.0]]), old, old)
     loss = GMPO().loss(log_prob, batch).mean()
     (slope,) = torch.autograd.grad(loss, log_prob)
-    torch.testing.assert_close(slope, tensor([[0.0, -2.0 * math.exp(0.25) / 2]]))
+    torch.testing.assert_close(slope, tensor([[0.0, -sign * math.exp(sign * 0.25)]]))
 
 
 @pytest.mark.parametrize("ratio", [0.05, 0.8, 1.0, 1.2, 5.0])

@@ -10,6 +10,7 @@ from helpers.golden_cases import case, loss_and_gradient, tensor
 from agents.advantages import centered
 from agents.cli.flags import parse_run
 from agents.corrections import (
+    corrected,
     k3_mask,
     masked_weight,
     off_policy_mask,
@@ -59,6 +60,7 @@ def batch(advantage=1.0):
 def test_the_weights_of_tokens_by_hand(correction, weights):
     actual = correction(batch(), OLD)
     torch.testing.assert_close(actual[MASK], tensor(weights)[MASK])
+    assert torch.equal(corrected(correction, batch(), OLD)[1], actual)
     assert torch.equal(rejected(correction, batch(), OLD), (actual == 0) & MASK)
 
 
@@ -121,8 +123,18 @@ def test_the_off_policy_mask_leaves_the_penalty_of_what_it_drops():
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: masked_weight(5.0, 0.5), r"^masked_weight got bounds from 5.0 to 0.5: give 0 <="),
-        (lambda: truncated_weight(0.0), r"^truncated_weight got bounds from 0.0 to 0.0: give 0"),
+        (
+            lambda: masked_weight(5.0, 0.5),
+            r"^masked_weight got bounds from 5.0 to 0.5: give finite",
+        ),
+        (
+            lambda: truncated_weight(0.0),
+            r"^truncated_weight got bounds from 0.0 to 0.0: give finite",
+        ),
+        (
+            lambda: masked_weight(0.0, math.inf),
+            r"^masked_weight got bounds from 0.0 to inf: give fi",
+        ),
         (lambda: ratio_mask(level="word"), r"^ratio_mask got the level 'word': give token, resp"),
     ],
 )

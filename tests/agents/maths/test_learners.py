@@ -107,20 +107,35 @@ def test_the_policy_gradient_of_the_cpgd_paper_is_a_matter_of_flags():
     assert parse_run(CPGD, flags.split())[1] == LEARNERS["pg"]
 
 
-def test_a_variant_of_rpg_is_a_matter_of_flags():
-    flags = "--divergence forward_kl --estimator reinforce --clip truncated --beta 0.1"
-    assert parse_run(RPG, flags.split())[1] == LEARNERS["rpg_reinforce_fkl_truncated"]
-
-
-def test_the_corrected_penalty_is_a_matter_of_flags():
-    flags = "--divergence unnormalized_reverse_kl"
-    assert parse_run(GRPO, flags.split())[1] == LEARNERS["grpo_corrected_kl"]
+@pytest.mark.parametrize(
+    ("kind", "flags", "name"),
+    [
+        (
+            RPG,
+            "--divergence forward_kl --estimator reinforce --clip truncated --beta 0.1",
+            "rpg_reinforce_fkl_truncated",
+        ),
+        (GRPO, "--divergence unnormalized_reverse_kl", "grpo_corrected_kl"),
+    ],
+)
+def test_a_variant_is_a_matter_of_flags(kind, flags, name):
+    assert parse_run(kind, flags.split())[1] == LEARNERS[name]
 
 
 @pytest.mark.parametrize(
     ("kind", "name", "value"),
     [
+        (CPGD, "clip_low", -0.1),
+        (CPGD, "clip_low", 1.0),
+        (CPGD, "clip_high", -0.1),
+        (CPGD, "drift_coefficient", -0.01),
+        (CPGD, "drift_coefficient", float("inf")),
+        (CPGD, "drift_cap", 0.0),
+        (CPGD, "clip_schedule", 1.1),
+        (CPGD, "beta", -0.1),
+        (CPGD, "beta", float("nan")),
         (RPG, "clip_low", 1.0),
+        *((RPG, "dual_clip", value) for value in (1.0, 0.5, float("nan"))),
         (RPG, "clip_high", -0.1),
         (RPG, "beta", float("inf")),
         (RPG, "z_old", 0.0),
@@ -157,10 +172,9 @@ def test_reinforce_plus_plus_charges_each_token_for_what_follows():
     torch.testing.assert_close(credit[mask], expected)
 
 
-def test_an_update_charges_and_whitens_as_the_algorithm_on_tensors_does(tmp_path):
-    engine = tiny_engines.build("torch", tiny_engines.write(tmp_path))
-    prompts = engine.chat.encode(tiny_engines.observations((0, 1), group_size=2))
-    responses = tiny_engines.respond(prompts, (5, 1, 3, 2), engine.chat)
+def test_an_update_charges_and_whitens_as_the_algorithm_on_tensors_does(folder):
+    engine = tiny_engines.build("torch", folder)
+    responses = tiny_engines.responses_of(engine, (0, 1), (5, 1, 3, 2))
     reward = tensor([[1.0, 0.0], [0.5, 2.0]]).float()
 
     def reference(part):
@@ -204,18 +218,15 @@ def test_a_loss_that_is_none_of_each_token_is_refused_by_its_shape(change, shape
         )
 
 
-def test_an_advantage_that_is_not_finite_is_refused_with_the_rewards_of_its_group():
-    learner = of_shape(lambda advantage: advantage / 0, "advantage_from_parts")
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda advantage: advantage / 0, r"is not finite for rewards \[0\.0, 1\.0\]"),
+        (lambda advantage: advantage.mean(), r"has shape \[\]; .* \[p g\], here \[3, 2\]$"),
+    ],
+)
+def test_an_advantage_that_is_none_of_each_response_is_refused(change, words):
+    learner = of_shape(change, "advantage_from_parts")
     rewards = torch.tensor([0.0, 1, 1, 1, 2, 2])
-    with pytest.raises(
-        UsageError, match=r"^Mine: advantage is not finite for rewards \[0\.0, 1\.0\]"
-    ):
+    with pytest.raises(UsageError, match=rf"^Mine: advantage {words}"):
         learner.compute_loss(*torch.zeros(2, 6, 5), rewards, torch.ones(6, 5).bool(), 2)
-
-
-def test_an_advantage_that_is_none_of_each_response_is_refused_by_its_shape():
-    learner = of_shape(lambda advantage: advantage.mean(), "advantage_from_parts")
-    with pytest.raises(
-        UsageError, match=r"^Mine: advantage has shape \[\]; .* \[p g\], here \[3, 2\]$"
-    ):
-        learner.compute_loss(*torch.zeros(2, 6, 5), torch.arange(6.0), torch.ones(6, 5).bool(), 2)

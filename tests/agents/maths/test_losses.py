@@ -126,11 +126,6 @@ def test_bounds_may_differ_from_token_to_token():
     assert slope.tolist() == [[0.0, -1.0, 0.0, 1.0]]
 
 
-def test_inside_the_range_the_value_is_the_log_ratio_times_the_advantage():
-    loss, _ = clip_at(1.1, 2.0, 0.2, 0.2)
-    torch.testing.assert_close(loss, row([-2.0 * log(1.1)]))
-
-
 @pytest.mark.parametrize("cap", [0.5, 2.0])
 def test_the_drift_pulls_every_ratio_towards_one_and_never_harder_than_its_cap(cap):
     old = row([-60.0] * 6)

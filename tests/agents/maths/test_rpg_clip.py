@@ -65,9 +65,3 @@ def test_a_large_divergence_and_not_the_reward_may_choose_the_branch():
     learner = clipped("urkl", differentiable, "masked", beta=4.0)
     moves = slopes(learner, [2.0, 3.1], 1.0)
     assert_exact(moves, tensor([-2.0 * (1 - 4 * math.log(2.0)), 0.0]))
-
-
-@pytest.mark.parametrize("dual_clip", [1.0, 0.5, float("nan")])
-def test_a_dual_clip_up_to_one_is_refused(dual_clip):
-    with pytest.raises(ValueError, match=rf"dual_clip is {dual_clip}: give a number > 1"):
-        RPG(dual_clip=dual_clip)

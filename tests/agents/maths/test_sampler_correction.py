@@ -14,6 +14,7 @@ from agents.grpo import GRPO
 from agents.losses import sampler_weight
 from agents.reductions import sequence_mean
 from agents.rollout import Batch
+from agents.storage.json_files import read_json
 from agents.training.update import Passes, update
 
 OLD = torch.tensor([0.5, 0.25, 0.125, 0.125], dtype=torch.float64).log()
@@ -136,11 +137,6 @@ def test_at_temperature_zero_a_single_token_is_drawn():
     assert behaviour.exp().tolist() == [[0.0, 1.0, 0.0, 0.0]]
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return tiny_engines.write(tmp_path_factory.mktemp("tiny"))
-
-
 def parts(folder, **cut):
     """A trainer, a sampler of the same weights that is cut off, and what it drew."""
     engine = tiny_engines.build("torch", folder, temperature=0.8)
@@ -191,7 +187,7 @@ def test_a_cap_out_of_range_is_refused_in_one_line(cap):
         corrected(cap)
 
 
-def test_a_run_takes_its_cuts_and_its_correction_from_the_command_line(tiny_folder, tmp_path):
+def test_a_run_whose_sampler_is_cut_off_is_corrected_and_says_so(tiny_folder, tmp_path, capsys):
     plain = train(tiny_folder, tmp_path / "plain", num_steps=1)[0]
     cut = {"top_p": 0.5, "top_k": 50, "num_steps": 1}
     rows = [
@@ -203,3 +199,7 @@ def test_a_run_takes_its_cuts_and_its_correction_from_the_command_line(tiny_fold
         assert row["sampler/log_prob_diff_mean"] > 0.3
     assert rows[0]["reward/mean"] == rows[1]["reward/mean"]  # the same responses
     assert rows[1]["train/grad_norm"] < 0.8 * rows[0]["train/grad_norm"]
+    line = "sampler correction: 2, since top_p and top_k cut the sampler off; --sampler-correction"
+    assert capsys.readouterr().err.count(line) == 1
+    settings = [read_json(tmp_path / name / "run.json")["settings"] for name in ("plain", "None")]
+    assert [part["learner"]["sampler_correction"] for part in settings] == [None, 2.0]

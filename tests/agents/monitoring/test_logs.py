@@ -1,6 +1,4 @@
 import json
-import resource
-from collections import deque
 
 import numpy as np
 import pytest
@@ -18,24 +16,15 @@ def raw_lines(path):
     return path.read_bytes().splitlines()
 
 
-def test_a_line_is_whole_as_soon_as_write_returns(tmp_path):
+def test_a_line_is_whole_valid_json_as_soon_as_write_returns(tmp_path):
     log = RunLog(tmp_path, 3)
-    log.write(1, {"reward/mean": 0.5})
-    assert read_json_lines(tmp_path / "metrics.jsonl") == [{"step": 1, "reward/mean": 0.5}]
-    log.write(2, {"reward/mean": torch.tensor(0.25), "response/truncated": np.float32(0.5)})
-    assert read_json_lines(tmp_path / "metrics.jsonl")[1] == {
-        "step": 2,
-        "reward/mean": 0.25,
-        "response/truncated": 0.5,
-    }
-
-
-def test_numbers_that_are_not_finite_leave_the_json_valid(tmp_path):
-    with RunLog(tmp_path, 1) as log:
-        log.write(1, {"a": float("nan"), "b": -float("inf"), "c": np.nan, "d": torch.tensor(1e39)})
+    log.write(1, {"reward/mean": torch.tensor(0.25), "response/truncated": np.float32(0.5)})
     (line,) = raw_lines(tmp_path / "metrics.jsonl")
+    assert json.loads(line) == {"step": 1, "reward/mean": 0.25, "response/truncated": 0.5}
+    log.write(2, {"a": float("nan"), "b": -float("inf"), "c": np.nan, "d": torch.tensor(1e39)})
+    _, line = raw_lines(tmp_path / "metrics.jsonl")
     values = json.loads(line, parse_constant=pytest.fail)
-    assert values == {"step": 1, "a": None, "b": None, "c": None, "d": None}
+    assert values == {"step": 2, "a": None, "b": None, "c": None, "d": None}
 
 
 def test_a_resumed_log_forgets_what_came_after_the_checkpoint(tmp_path):
@@ -54,37 +43,12 @@ def test_a_resumed_log_forgets_what_came_after_the_checkpoint(tmp_path):
         assert left == {f"step-{n}{end}" for n in range(1, 10) for end in (".jsonl", "-0-0.png")}
 
 
-def test_a_line_that_a_kill_cut_is_passed_over_and_repaired(tmp_path):
+def test_a_line_that_a_kill_cut_is_repaired(tmp_path):
     path = tmp_path / "metrics.jsonl"
     path.write_bytes(b'{"step": 1, "x": 1}\n{"step": 2, "x"')
-    assert read_json_lines(path) == [{"step": 1, "x": 1}]
     with RunLog(tmp_path, 3, start=1) as log:
         log.write(2, {"x": 2})
     assert [row["x"] for row in read_json_lines(path)] == [1, 2]
-
-
-def test_a_damaged_line_before_the_last_is_named(tmp_path):
-    path = tmp_path / "metrics.jsonl"
-    path.write_bytes(b'{"step": 1}\n{"ste\n{"step": 3}\n')
-    with pytest.raises(ValueError, match=r"metrics\.jsonl, line 2: it is not JSON"):
-        RunLog(tmp_path, 3, start=3)
-
-
-def test_a_full_disk_leaves_whole_lines(tmp_path):
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    log = RunLog(tmp_path, 100)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))
-    try:
-        with pytest.raises(OSError, match="too large"):
-            deque((log.write(step, {"x": step}) for step in range(1, 100)), maxlen=0)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    content = (tmp_path / "metrics.jsonl").read_bytes()
-    assert content.endswith(b"}\n")
-    steps = [json.loads(line)["step"] for line in content.splitlines()]
-    assert steps == list(range(1, len(steps) + 1))
-    log.write(len(steps) + 1, {"x": 0})
-    assert len(raw_lines(tmp_path / "metrics.jsonl")) == len(steps) + 1
 
 
 def test_other_ranks_write_nothing(tmp_path, capfd):
@@ -100,7 +64,7 @@ def test_other_ranks_write_nothing(tmp_path, capfd):
 def test_a_rollout_shows_prompt_response_verdict_and_image(tmp_path):
     envs = reasonenv.make("Figures-v2", num_envs=6, group_size=2, num_workers=1)
     observations, _ = envs.reset(seed=0)
-    responses = ("The answer is 7.", "\ud800 π\u2028", "", "x", "y", "z")
+    responses = ("The answer is 7.", "x", "half a pair \ud800, 数学 π\u2028", "", "y", "z")
     _, rewards, _, _, infos = envs.step(responses)
     envs.close()
     with RunLog(tmp_path, 5) as log:
@@ -110,22 +74,13 @@ def test_a_rollout_shows_prompt_response_verdict_and_image(tmp_path):
     for row in rows:
         i = row["index"]
         assert row["question"] == observations["question"][i]
-        assert row["response"] == responses[i]
+        assert row["response"] == responses[i].replace("\ud800", "?")
         assert row["reward"] == rewards[i]
         assert row["reference"] == infos["reference"][i]
         assert row["status"] == infos["status"][i]
         (name,) = row["images"]
         with Image.open(tmp_path / "rollouts" / name) as image:
             np.testing.assert_array_equal(np.asarray(image), observations["images"][i][0])
-
-
-def test_any_text_becomes_a_line(tmp_path):
-    text = "half a pair \ud800, a separator \u2028, 数学"
-    observations = {"system": ("",), "question": (text,), "images": ((),)}
-    with RunLog(tmp_path, 1) as log:
-        log.write_rollout(1, observations, (text,), [1.0], {})
-    (row,) = read_json_lines(tmp_path / "rollouts" / "step-1.jsonl")
-    assert row["response"] == text.replace("\ud800", "?")
 
 
 def test_an_evaluation_has_metrics_by_the_name_of_its_split():
@@ -144,15 +99,10 @@ def test_an_evaluation_has_metrics_by_the_name_of_its_split():
         ([(5, "test", 0.4), (10, "other", 0.9)], 5),
         ([(5, "test", None), (10, "test", 0.0)], 10),
         ([(5, "test", 0.2), (5, "other", 0.9), (10, "test", 0.3), (10, "other", 0.1)], 10),
+        ([(5, "test", 0.2), (7, "test", 0.9)], 5),  # 7 has no checkpoint
     ],
 )
 def test_the_best_step_is_the_first_with_the_greatest_value(tmp_path, rows, best):
     lines = [json_line(dict(zip(("step", "split", "accuracy"), row, strict=True))) for row in rows]
     (tmp_path / "evaluations.jsonl").write_bytes(b"".join(lines))
     assert best_step(tmp_path, METRIC, (5, 10, 15)) == best
-
-
-def test_a_step_without_a_checkpoint_is_not_the_best(tmp_path):
-    rows = [{"step": step, "split": "test", "accuracy": 1 / step} for step in (5, 10, 15)]
-    (tmp_path / "evaluations.jsonl").write_bytes(b"".join(map(json_line, rows)))
-    assert best_step(tmp_path, METRIC, (10, 15)) == 10

@@ -56,14 +56,11 @@ def test_a_problem_is_shown_with_its_response_and_grade(show):
 
 
 def test_hostile_text_cannot_move_the_cursor(show):
+    assert not show(0)
     lines = show(9)
     assert len(lines) == 8
     assert lines[6] == r"  response: \x1b[2J\x1b]0;title\x07\u202e no yes"
     assert all(line.isprintable() for line in lines)
-
-
-def test_none_are_shown_where_none_are_asked_for(show):
-    assert not show(0)
 
 
 def test_they_are_shown_at_most_once_a_minute(show):
@@ -73,14 +70,11 @@ def test_they_are_shown_at_most_once_a_minute(show):
 
 @pytest.mark.parametrize("text", ["x" * 500, "求函数的值域。" * 50, "\t\x00" * 99])
 @pytest.mark.parametrize("width", [2, 3, 10, 79])
-def test_a_long_text_is_cut_to_a_width(text, width):
+def test_a_long_text_is_cut_to_a_width_and_keeps_its_end(text, width):
     assert len(cut(text, width)) == width
-
-
-def test_a_cut_text_keeps_its_end():
-    text = cut("start " + "x" * 500 + " the answer is 7", 60)
-    assert text.startswith("start ")
-    assert text.endswith("the answer is 7")
+    short = cut(f"start {text} the answer is 7", 60)
+    assert short.startswith("start ")
+    assert short.endswith("the answer is 7")
 
 
 def test_the_lines_of_a_long_response_fit_two_lines_of_the_terminal():

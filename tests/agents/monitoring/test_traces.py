@@ -73,6 +73,8 @@ def test_a_rollout_is_kept_in_whole_groups_with_what_the_update_did(
             1, posed, responses.texts, [0.0] * 4, {}, group_size=2, groups=(0, 1), details=details
         )
     rows = read_json_lines(tmp_path / "rollouts" / "step-1.jsonl")
+    assert traced[0].advantages(responses) == pytest.approx([1.0, -1.0, 0.5, -0.5])
+    assert traced[0].advantages(responses.rows(2, 4)) == pytest.approx([0.5, -0.5])
     assert [(row["index"], row["group"]) for row in rows] == [(0, 0), (1, 0), (2, 1), (3, 1)]
     assert [row["advantage"] for row in rows] == pytest.approx([1.0, -1.0, 0.5, -0.5])
     for i, row in enumerate(rows):
@@ -88,12 +90,6 @@ def test_what_was_not_trained_on_has_tokens_and_no_advantage(engine, responses, 
     told = traced[0].details(others, engine.chat.tokenizer)(1)
     assert set(told) == {"finished", "tokens"}
     assert traced[0].advantages(others) == [None] * 4
-
-
-def test_the_advantages_of_a_rollout_are_those_of_its_responses(responses, traced):
-    assert traced[0].advantages(responses) == pytest.approx([1.0, -1.0, 0.5, -0.5])
-    later = responses.rows(2, 4)
-    assert traced[0].advantages(later) == pytest.approx([0.5, -0.5])
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,6 @@ from agents.engines import lora
 from agents.engines.model import Policy
 from agents.plan.formulas import Sharding, state_bytes
 
-# DeepSpeed calls collectives of PyTorch by names that are older than what it supports.
-pytestmark = pytest.mark.filterwarnings("ignore:.torch.distributed:FutureWarning")
-
 
 def adapt(policy):
     lora.attach(policy.model, {"r": 16, "target_modules": "all-linear"})

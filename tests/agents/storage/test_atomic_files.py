@@ -1,24 +1,22 @@
 import os
-import resource
 
 import pytest
+from helpers.full_disk import full_disk
 
-from agents.storage.atomic_files import write_atomically
+from agents.storage.atomic_files import append, write_atomically
 from reasonenv.errors import UsageError
 
 
-def test_a_file_is_replaced_whole_or_not_at_all(tmp_path):
+@pytest.mark.parametrize("write", [write_atomically, append])
+def test_a_full_disk_leaves_the_file_as_it_was(tmp_path, write):
     path = tmp_path / "file"
     write_atomically(path, b"before")
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (10, hard))
-    try:
-        with pytest.raises(OSError, match=f"too large: '{path}'"):
-            write_atomically(path, b"after" * 10)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    with full_disk(10), pytest.raises(OSError, match=f"too large: '{path}'"):
+        write(path, b"after" * 10)
     assert path.read_bytes() == b"before"
     assert os.listdir(tmp_path) == ["file"]
+    write(path, b"!")
+    assert path.read_bytes() == (b"before!" if write is append else b"!")
 
 
 def test_what_is_no_file_is_not_replaced_by_one(tmp_path):

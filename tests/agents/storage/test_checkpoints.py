@@ -1,15 +1,13 @@
 import json
-import resource
 import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 import torch
+from helpers.full_disk import full_disk
 
 from agents.errors import RecordError, UsageError
 from agents.storage import digests
@@ -46,43 +44,23 @@ def begin(folder: Path) -> None:
     (folder / "metrics.jsonl").write_text('{"step": 1}\n')
 
 
-@contextmanager
-def full_disk(num_bytes: int) -> Iterator[None]:
-    """No longer than needed: what pytest writes is held to the limit too."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (num_bytes, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-
-
-def test_a_checkpoint_holds_what_was_written_and_its_state(tmp_path):
+def test_a_checkpoint_holds_what_was_written_first_and_its_state(tmp_path):
     path = save(tmp_path, 3, write(b"abc"), {"walk": 17})
-    assert path == tmp_path / "checkpoints" / "step-3" == latest(tmp_path)
+    assert save(tmp_path, 3, write(b"second")) == path == latest(tmp_path)
+    assert path == tmp_path / "checkpoints" / "step-3"
     assert (path / "optimizer" / "state").read_bytes() == b"abcabc"
     state = read_state(path)
     assert (state["step"], state["walk"]) == (3, 17)
     assert steps(tmp_path) == {"step-3"}
 
 
-def test_the_latest_is_the_largest_step_not_the_last_name(tmp_path):
+def test_only_the_newest_checkpoints_are_kept_by_step_not_by_name(tmp_path):
     assert latest(tmp_path) is None
-    for step in (9, 100, 20):
-        save(tmp_path, step, write(b"x"))
-    assert latest(tmp_path) == tmp_path / "checkpoints" / "step-100"
-
-
-def test_only_the_newest_checkpoints_are_kept(tmp_path):
-    for step in range(1, 13):
+    for step in range(8, 13):
         save(tmp_path, step, write(b"x"), keep=3)
     assert steps(tmp_path) == {"step-10", "step-11", "step-12"}
-
-
-def test_a_step_that_is_saved_already_is_not_written_again(tmp_path):
-    save(tmp_path, 1, write(b"first"))
-    path = save(tmp_path, 1, write(b"second"))
-    assert (path / "model").read_bytes() == b"first"
+    save(tmp_path, 9, write(b"x"))
+    assert latest(tmp_path) == tmp_path / "checkpoints" / "step-12"
 
 
 # A save is killed before each thing that it does to the file system, one after the other: Python
@@ -166,23 +144,23 @@ def test_all_ranks_write_and_one_renames(tmp_path):
     assert [(path / name).stat().st_size for name in ("shard-0", "shard-1")] == [1, 2]
 
 
-def test_a_full_disk_leaves_the_checkpoint_of_before_and_says_so(tmp_path):
+@pytest.mark.parametrize(
+    ("write_files", "reason"),
+    [
+        (write(b"x" * 2000), ".*too large"),
+        (
+            lambda folder: torch.save(torch.zeros(10_000), folder / "weights.pt"),
+            r"a write failed, [0-9.]+ GiB are free",
+        ),
+    ],
+)
+def test_a_full_disk_leaves_the_checkpoint_of_before_and_says_so(tmp_path, write_files, reason):
     before = save(tmp_path, 1, write(b"x"))
-    expected = rf"cannot save the checkpoint of step 2: .*too large, in {tmp_path}$"
-    refused = pytest.raises(OSError, match=expected)
-    with full_disk(1000), refused:
-        save(tmp_path, 2, write(b"x" * 2000))
+    expected = rf"cannot save the checkpoint of step 2: {reason}, in {tmp_path}$"
+    with full_disk(1000), pytest.raises(OSError, match=expected):
+        save(tmp_path, 2, write_files)
     assert latest(tmp_path) == before
     assert steps(tmp_path) == {"step-1"}
-
-
-def test_a_full_disk_met_by_torch_says_the_same(tmp_path):
-    weights = torch.zeros(10_000)
-    expected = rf"the checkpoint of step 2: a write failed, [0-9.]+ GiB are free, in {tmp_path}$"
-    refused = pytest.raises(OSError, match=expected)
-    with full_disk(1000), refused:
-        save(tmp_path, 2, lambda folder: torch.save(weights, folder / "weights.pt"))
-    assert steps(tmp_path) == set()
 
 
 def flip(path: Path, position: int = 0) -> None:
@@ -240,14 +218,9 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before_it_is_used(
     assert line.endswith("): renamed damaged-step-2; step-1 is used")
     assert steps(tmp_path) == {"step-1", "damaged-step-2"}
     assert save(tmp_path, 2, write(b"again")) == damaged == latest(tmp_path)
-
-
-def test_of_two_damaged_checkpoints_of_one_step_the_last_is_left(tmp_path):
-    begin(tmp_path)
-    save(tmp_path, 1, write(b"x"))
-    for content in (b"first", b"second"):
-        (save(tmp_path, 2, write(b"x")) / "model").write_bytes(content)
-        start(tmp_path, SETTINGS, resume=True)
+    # Of two damaged ones of one step the last is left.
+    (damaged / "model").write_bytes(b"second")
+    start(tmp_path, SETTINGS, resume=True)
     assert steps(tmp_path) == {"step-1", "damaged-step-2"}
     assert (tmp_path / "checkpoints/damaged-step-2/model").read_bytes() == b"second"
 
@@ -274,14 +247,10 @@ def test_only_rank_0_looks_for_a_checkpoint(tmp_path, capsys):
     assert steps(tmp_path) == {"step-1"}
 
 
-def test_files_that_a_file_system_hides_in_a_checkpoint_are_no_damage(tmp_path):
+def test_digests_are_in_the_format_of_sha256sum_and_of_no_hidden_file(tmp_path):
     path = save(tmp_path, 1, write(b"abc"))
     (path / ".nfs0001").touch()
     assert latest(tmp_path) == path
-
-
-def test_digests_are_in_the_format_of_sha256sum(tmp_path):
-    path = save(tmp_path, 1, write(b"abc"))
     done = subprocess.run(
         ["sha256sum", "--check", "SHA256SUMS"], cwd=path, capture_output=True, text=True, check=True
     )
@@ -289,19 +258,13 @@ def test_digests_are_in_the_format_of_sha256sum(tmp_path):
     assert names == {"model", "optimizer/state", "trainer_state.json"}
 
 
-@pytest.mark.parametrize("name", ["metrics.jsonl", "checkpoints"])
-def test_a_run_without_its_record_is_not_resumed(tmp_path, name):
-    (tmp_path / name).mkdir()
-    with pytest.raises(ValueError, match=r"run\.json is missing, so the settings .* are unknown"):
-        start(tmp_path, SETTINGS, resume=True)
-
-
-@pytest.mark.parametrize(
-    "text", ["", "[]", "[" * 10**5, "{}", '{"settings": [1]}'], ids=lambda text: text[:20]
-)
-def test_a_damaged_record_is_named(tmp_path, text):
-    (tmp_path / "run.json").write_text(text)
-    with pytest.raises(RecordError, match=r"run\.json") as refused:
+@pytest.mark.parametrize("text", [None, "", "[]", "[" * 10**5, "{}", '{"settings": [1]}'])
+def test_a_missing_or_damaged_record_is_named(tmp_path, text):
+    (tmp_path / "checkpoints").mkdir()
+    if text is not None:
+        (tmp_path / "run.json").write_text(text)
+    reason = "is missing, so the settings .* are unknown" if text is None else ""
+    with pytest.raises(RecordError, match=rf"run\.json.*{reason}") as refused:
         start(tmp_path, SETTINGS, resume=True)
     assert "\n" not in str(refused.value)
     assert len(str(refused.value)) < 500
@@ -331,10 +294,14 @@ def test_a_folder_without_a_run_is_not_resumed_and_the_runs_beside_it_are_named(
     with pytest.raises(UsageError, match="new has no run to resume, and beside it none: "):
         start(tmp_path / "new", SETTINGS, resume=True)
     runs = tmp_path / "runs"
-    for name in ("one", "two"):
+    for name, file in (("one", "run.json"), ("two", "metrics.jsonl")):
         (runs / name).mkdir(parents=True)
         begin(runs / name)
-    (runs / "figures").mkdir()
+        (runs / "figures").mkdir(exist_ok=True)
+        (runs / "figures" / file).touch()
+        with pytest.raises(UsageError, match="has another run: continue it with --resume, or "):
+            start(runs / "figures", SETTINGS, resume=False)
+        (runs / "figures" / file).unlink()
     words = f"there are {runs}/one, {runs}/two: give the folder of one by"
     for folder in (runs / "new", runs):
         with pytest.raises(UsageError, match=words):
@@ -342,22 +309,11 @@ def test_a_folder_without_a_run_is_not_resumed_and_the_runs_beside_it_are_named(
     assert not (runs / "new").exists()
 
 
-@pytest.mark.parametrize("name", ["run.json", "metrics.jsonl"])
-def test_a_folder_with_another_run_is_refused(tmp_path, name):
-    (tmp_path / name).write_text("{}")
-    with pytest.raises(ValueError, match="has another run: continue it with --resume, or give"):
-        start(tmp_path, SETTINGS, resume=False)
-
-
-def test_a_run_without_a_checkpoint_resumes_from_the_beginning(tmp_path):
-    begin(tmp_path)
-    assert start(tmp_path, SETTINGS, resume=True) is None
-
-
 def test_a_resumed_run_may_be_longer_and_lie_elsewhere(tmp_path):
     begin(tmp_path)
-    path = save(tmp_path, 4, write(b"x"))
     changed = {"run": {"seed": 0, "num_steps": 20, "output_dir": "b"}, "learner": {"clip_low": 0.2}}
+    assert start(tmp_path, changed, resume=True) is None  # from the beginning
+    path = save(tmp_path, 4, write(b"x"))
     assert start(tmp_path, changed, resume=True) == path
 
 

@@ -130,17 +130,15 @@ def test_a_name_that_no_repository_has_is_refused(at_hub, name):
         check_upload(name)
 
 
-def test_a_token_that_the_hub_refuses_is_one_line_without_it(at_hub, checkpoint, monkeypatch):
+def test_a_hub_that_refuses_the_token_or_cannot_be_reached_is_one_line(
+    at_hub, checkpoint, monkeypatch
+):
     monkeypatch.setenv("HF_TOKEN", "hf_bad")
-    with pytest.raises(UploadError, match="step-3 is not uploaded to me/model: ") as caught:
+    with pytest.raises(UploadError, match=r"step-3 is not uploaded to me/model: .*401") as caught:
         upload(checkpoint, "me/model")
-    assert "401" in str(caught.value)
     assert "\n" not in str(caught.value)
     assert "hf_bad" not in str(caught.value)
     assert not at_hub.files
-
-
-def test_a_hub_that_cannot_be_reached_is_one_line(at_hub, checkpoint, monkeypatch):
     monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
     with pytest.raises(UploadError, match="is not uploaded to me/model: "):
         upload(checkpoint, "me/model")
@@ -161,8 +159,12 @@ def test_a_folder_without_a_model_names_a_checkpoint(checkpoint):
 
 
 def test_a_complete_run_uploads_its_last_checkpoint(at_hub, tiny_folder, tmp_path, monkeypatch):
-    monkeypatch.setenv("HF_TOKEN", "hf_bad")
     settings = {"num_steps": 1, "push_to_hub": "me/model"}
+    monkeypatch.delenv("HF_TOKEN")
+    with pytest.raises(SystemExit, match="needs a token of the hub"):
+        train(tiny_folder, tmp_path / "run", **settings)
+    assert not (tmp_path / "run").exists()
+    monkeypatch.setenv("HF_TOKEN", "hf_bad")
     with pytest.raises(SystemExit, match=r"step-1 is not uploaded to me/model.*--resume continues"):
         train(tiny_folder, tmp_path / "run", **settings)
     monkeypatch.setenv("HF_TOKEN", "hf_good")
@@ -170,10 +172,3 @@ def test_a_complete_run_uploads_its_last_checkpoint(at_hub, tiny_folder, tmp_pat
     assert at_hub.files.keys() == {*MODEL, "generation_config.json"}
     weights = (tmp_path / "run" / "checkpoints" / "step-1" / "model.safetensors").read_bytes()
     assert at_hub.files["model.safetensors"] == weights
-
-
-def test_a_run_without_a_token_does_not_start(at_hub, tiny_folder, tmp_path, monkeypatch):
-    monkeypatch.delenv("HF_TOKEN")
-    with pytest.raises(SystemExit, match="needs a token of the hub"):
-        train(tiny_folder, tmp_path / "run", push_to_hub="me/model")
-    assert not (tmp_path / "run").exists()

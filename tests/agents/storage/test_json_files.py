@@ -4,7 +4,7 @@ import sys
 import numpy as np
 import pytest
 
-from agents.storage.json_files import json_value, read_json
+from agents.storage.json_files import json_value, read_json, read_json_lines
 
 
 def test_settings_become_json_values():
@@ -37,3 +37,23 @@ def test_what_is_no_object_is_refused_by_name(tmp_path, content, message):
         path.write_text(content)
     with pytest.raises(ValueError, match=rf"cannot read .*run\.json: .*{message}"):
         read_json(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "rows"),
+    [
+        ('{"a": 1}\n{"a": 2}\n', [{"a": 1}, {"a": 2}]),
+        ('{"a": 1}\n{"a": 2', [{"a": 1}]),  # a kill cut the last line
+        ('{"a": 1}\n{"a\n{"a": 3}\n', r"rows\.jsonl, line 2: it is not JSON"),
+        ('{"a": 1}\n[1]\n', r"line 2: an object was expected, not \[1\]; remove it"),
+    ],
+)
+def test_lines_are_objects_of_json(tmp_path, content, rows):
+    path = tmp_path / "rows.jsonl"
+    assert read_json_lines(path) == []
+    path.write_text(content)
+    if isinstance(rows, list):
+        assert read_json_lines(path) == rows
+        return
+    with pytest.raises(ValueError, match=rows):
+        read_json_lines(path)

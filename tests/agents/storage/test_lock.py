@@ -49,17 +49,14 @@ def test_a_second_process_is_told_which_one_writes_the_folder(tmp_path):
             assert str(os.getpid()) in (tmp_path / LOCK).read_text()
 
 
-def test_a_folder_is_free_again_after_an_error(tmp_path):
+def test_a_folder_is_free_again_after_an_error_and_removed_where_nothing_was_written(tmp_path):
+    with locked(tmp_path / "run"):
+        assert (tmp_path / "run").is_dir()
+    assert not (tmp_path / "run").exists()
     with pytest.raises(KeyError), locked(tmp_path / "run"):
         {(tmp_path / "run" / "file").touch(): 0}.pop("absent")
     with locked(tmp_path / "run"):
         assert (tmp_path / "run" / "file").exists()
-
-
-def test_a_folder_in_which_nothing_was_written_is_removed(tmp_path):
-    with locked(tmp_path / "run"):
-        assert (tmp_path / "run").is_dir()
-    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize("name", ["own", "link", "."])
@@ -89,29 +86,19 @@ def test_a_holder_that_did_not_write_its_name_is_another_process(tmp_path):
             pass
 
 
-def test_a_file_is_no_output_directory(tmp_path):
-    (tmp_path / "file").touch()
-    with (
-        pytest.raises(ValueError, match="file is a file: give another --output-dir"),
-        locked(tmp_path / "file"),
-    ):
-        pass
-
-
-def test_a_folder_in_a_file_is_no_output_directory(tmp_path):
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("file", "file is a file: give another --output-dir"),
+        ("file/run", r"cannot write .* in .*file: give another"),
+        ("closed/new/run", r"cannot write .* in .*closed: give another"),
+    ],
+)
+def test_what_cannot_be_written_is_no_output_directory(tmp_path, monkeypatch, name, message):
     (tmp_path / "file").touch(0o777)
-    with (
-        pytest.raises(ValueError, match=r"cannot write .* in .*file: give another"),
-        locked(tmp_path / "file" / "run"),
-    ):
+    (tmp_path / "closed").mkdir()
+    # root may write all
+    monkeypatch.setattr(os, "access", lambda place, mode: place != tmp_path / "closed")
+    with pytest.raises(ValueError, match=message), locked(tmp_path / name):
         pass
-
-
-def test_a_folder_that_may_not_be_written_is_no_output_directory(tmp_path, monkeypatch):
-    monkeypatch.setattr(os, "access", lambda place, mode: place != tmp_path)  # root may write all
-    with (
-        pytest.raises(ValueError, match=f"cannot write .* in {tmp_path}: give another"),
-        locked(tmp_path / "new" / "run"),
-    ):
-        pass
-    assert not (tmp_path / "new").exists()
+    assert not (tmp_path / "closed" / "new").exists()

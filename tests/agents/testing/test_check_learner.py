@@ -53,20 +53,17 @@ class Forgetful(Plain):
         return len(self.calls) * super().loss(log_prob, batch)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Unmasked(Plain):
     def loss(self, log_prob, batch):
         baseline = batch.old_log_prob.mean(-1, keepdim=True)
         return -(log_prob - baseline) * batch.advantage
 
 
-@dataclass(frozen=True, kw_only=True)
 class Wide(Plain):
     def loss(self, log_prob, batch):
         return super().loss(log_prob, batch) / log_prob.shape[1]
 
 
-@dataclass(frozen=True, kw_only=True)
 class Positional(Plain):
     def loss(self, log_prob, batch):
         return super().loss(log_prob, batch) * (1 + torch.arange(log_prob.shape[1]))
@@ -76,31 +73,26 @@ def unguarded_mean(lengths, group_size):
     return 1 / (len(lengths) * lengths.double())
 
 
-@dataclass(frozen=True, kw_only=True)
 class FirstIsBaseline(Plain):
     def advantage(self, reward):
         return reward - reward[:, :1]
 
 
-@dataclass(frozen=True, kw_only=True)
 class NeighborIsBaseline(Plain):
     def advantage(self, reward):
         return reward - reward.mean(-1, keepdim=True).roll(1, 0)
 
 
-@dataclass(frozen=True, kw_only=True)
 class NoEpsilon(Plain):
     def advantage(self, reward):
         return (reward - reward.mean(-1, keepdim=True)) / reward.std(-1, keepdim=True)
 
 
-@dataclass(frozen=True, kw_only=True)
 class SmallEpsilon(Plain):
     def advantage(self, reward):
         return (reward - reward.mean(-1, keepdim=True)) / (reward.std(-1, keepdim=True) + 1e-9)
 
 
-@dataclass(frozen=True, kw_only=True)
 class LargerEpsilon(Plain):
     """That of much released code, by which rounding errors of rewards become advantages."""
 
@@ -108,7 +100,6 @@ class LargerEpsilon(Plain):
         return (reward - reward.mean(-1, keepdim=True)) / (reward.std(-1, keepdim=True) + 1e-6)
 
 
-@dataclass(frozen=True, kw_only=True)
 class RoundedDrift(Plain):
     """A drift whose slope is 0 at equal policies but for rounding."""
 
@@ -117,25 +108,21 @@ class RoundedDrift(Plain):
         return super().loss(log_prob, batch) + 0.1 * pull.detach() * log_prob
 
 
-@dataclass(frozen=True, kw_only=True)
 class SignOfAdvantage(Plain):
     def loss(self, log_prob, batch):
         return torch.where(batch.advantage > 0, -log_prob, log_prob)
 
 
-@dataclass(frozen=True, kw_only=True)
 class ScaledByReward(Plain):
     def advantage(self, reward):
         return self.advantage_function(reward) * reward
 
 
-@dataclass(frozen=True, kw_only=True)
 class SquaredRatio(Plain):
     def loss(self, log_prob, batch):
         return super().loss(log_prob, batch) * (log_prob - batch.old_log_prob).exp()
 
 
-@dataclass(frozen=True, kw_only=True)
 class HalfPrecision(Plain):
     def loss(self, log_prob, batch):
         ratio = (log_prob - batch.old_log_prob).exp()
@@ -143,14 +130,12 @@ class HalfPrecision(Plain):
         return -batch.advantage * (ratio * math.inf if overflows else ratio)
 
 
-@dataclass(frozen=True, kw_only=True)
 class CutWithoutDetach(Plain):
     def loss(self, log_prob, batch):
         u = log_prob - batch.old_log_prob
         return -batch.advantage * torch.where(u < 2, u.exp(), (u * u).exp())
 
 
-@dataclass(frozen=True, kw_only=True)
 class LastTokensTwice(Plain):
     """Takes a token before one without a loss for the last of its response."""
 
@@ -159,7 +144,6 @@ class LastTokensTwice(Plain):
         return super().loss(log_prob, batch) * torch.where(follows, 1.0, 2.0)
 
 
-@dataclass(frozen=True, kw_only=True)
 class LostGradient(Plain):
     """`.data` cuts the graph where it was not meant to."""
 
@@ -179,37 +163,31 @@ class Twice(torch.autograd.Function):
         return 2 * gradient[0]
 
 
-@dataclass(frozen=True, kw_only=True)
 class WrongBackward(Plain):
     def loss(self, log_prob, batch):
         return super().loss(Twice.apply(log_prob), batch)
 
 
-@dataclass(frozen=True, kw_only=True)
 class NoGradient(Plain):
     def loss(self, log_prob, batch):
         return super().loss(log_prob.detach(), batch)
 
 
-@dataclass(frozen=True, kw_only=True)
 class LocallyScaled(Plain):
     def loss(self, log_prob, batch):
         return super().loss(log_prob, batch) / len(log_prob)
 
 
-@dataclass(frozen=True, kw_only=True)
 class LocalReward(Plain):
     def token_advantage(self, batch, all_reduce):
         return batch.advantage / (1 + batch.advantage.abs().mean())
 
 
-@dataclass(frozen=True, kw_only=True)
 class AnotherUpdate(Plain):
     def compute_loss(self, *args, **kwargs):
         return 2 * super().compute_loss(*args, **kwargs)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Failing(Plain):
     def loss(self, log_prob, batch):
         if len(log_prob) > 4:

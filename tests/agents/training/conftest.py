@@ -1,14 +1,6 @@
 import pytest
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """A tiny model with words of its own; nobody writes into it."""
-    from helpers import tiny_engines
-
-    return tiny_engines.write(tmp_path_factory.mktemp("tiny"))
-
-
 @pytest.fixture
 def engine(folder):
     from helpers import tiny_engines
@@ -21,5 +13,4 @@ def responses(engine):
     """Two responses to each of four prompts, with 0, 1, 3 and 2 images."""
     from helpers import tiny_engines
 
-    prompts = engine.chat.encode(tiny_engines.observations((0, 1, 3, 2), group_size=2))
-    return tiny_engines.respond(prompts, tiny_engines.LENGTHS, engine.chat)
+    return tiny_engines.responses_of(engine, (0, 1, 3, 2), tiny_engines.LENGTHS)

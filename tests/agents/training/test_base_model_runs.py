@@ -1,16 +1,17 @@
 """Whole runs of a model without a chat template: training, resumption, evaluation."""
 
 import json
+import re
 import shutil
 
 import pytest
 from helpers import text_models, vowels  # noqa: F401 - registers the environment
-from helpers.tiny_runs import flags, numbers, same, train
+from helpers.tiny_runs import flags, numbers, refusal, same, train
 
-from agents import evaluate
+from agents import evaluate, sft
 from agents.engines.chat_template import PLAIN_LINE
 from agents.storage.checkpoints import latest
-from agents.storage.json_files import read_json, read_json_lines
+from agents.storage.json_files import read_json_lines
 
 ENV = {"env": "Vowels-v0"}
 RUN = {"env": "Vowels-v0", "num_steps": 2, "save_every": 1, "keep_checkpoints": 9}
@@ -54,12 +55,6 @@ def test_a_base_model_trains_on_plain_text_and_a_line_says_so(model, tmp_path, c
     assert PLAIN_LINE not in capsys.readouterr().err
     assess(model, tmp_path / "base")
     assert PLAIN_LINE in capsys.readouterr().err
-
-
-def test_a_checkpoint_has_the_template_and_the_stop_strings(own):
-    checkpoint = latest(own[1])
-    assert (checkpoint / "chat_template.jinja").read_bytes().decode() == TEMPLATE
-    assert read_json(checkpoint / "generation_config.json")["stop"] == json.loads(STOP)
 
 
 def test_a_stopped_response_is_cut_and_not_truncated(own):
@@ -106,10 +101,8 @@ def test_a_run_goes_on_with_template_and_stop_strings_that_are_not_given_again(
 def test_a_run_does_not_go_on_with_another_template(own, model, tmp_path, change, message):
     settings, whole = own
     shutil.copytree(whole, tmp_path / "run")
-    with pytest.raises(SystemExit) as refused:
-        train(model, tmp_path / "run", **settings | change | {"num_steps": 3}, resume=True)
-    assert message in refused.value.code
-    assert "\n" not in refused.value.code
+    changes = change | {"num_steps": 3, "resume": True}
+    assert message in refusal(model, tmp_path / "run", **settings | changes)
 
 
 def test_a_template_that_has_changed_since_is_refused(own, model, template, tmp_path):
@@ -117,8 +110,8 @@ def test_a_template_that_has_changed_since_is_refused(own, model, template, tmp_
     shutil.copytree(whole, tmp_path / "run")
     (tmp_path / "other.jinja").write_bytes(TEMPLATE.encode() + b" ")
     settings = settings | {"chat_template": tmp_path / "other.jinja", "num_steps": 3}
-    with pytest.raises(SystemExit, match=r"give --chat-template .*step-2/chat_template.jinja"):
-        train(model, tmp_path / "run", **settings, resume=True)
+    message = refusal(model, tmp_path / "run", **settings, resume=True)
+    assert re.search("give --chat-template .*step-2/chat_template.jinja", message)
 
 
 def test_an_evaluation_of_a_checkpoint_has_its_template_and_stop_strings(own, model, tmp_path):
@@ -133,6 +126,21 @@ def test_an_evaluation_of_a_checkpoint_has_its_template_and_stop_strings(own, mo
     assert assess(checkpoint, tmp_path / "c", stop="[]") != implied
 
 
+def test_variables_of_a_template_reach_training_sampling_and_the_checkpoint(model, tmp_path):
+    path = tmp_path / "template.jinja"
+    path.write_text("{{ messages[-1].content }}{% if mode is defined %} {{ mode }}{% endif %}")
+    form = {"chat_template": path, "chat_template_kwargs": '{"mode": "numbers"}'}
+    train(model, tmp_path / "run", **RUN | form | {"num_steps": 1})
+    checkpoint = latest(tmp_path / "run")
+    assert "set mode = 'numbers'" in (checkpoint / "chat_template.jinja").read_text()
+    given = form | {"chat_template_kwargs": '{"mode": "vowels"}'}
+    texts = [
+        assess(checkpoint, tmp_path / name, **more)
+        for name, more in {"own": {}, "same": form, "other": given}.items()
+    ]
+    assert texts[0] == texts[1] != texts[2]
+
+
 def test_an_evaluation_is_not_resumed_with_another_template(model, tmp_path):
     path = tmp_path / "template.jinja"
     path.write_bytes(TEMPLATE.encode())
@@ -145,7 +153,11 @@ def test_an_evaluation_is_not_resumed_with_another_template(model, tmp_path):
         assess(model, tmp_path / "out", chat_template=path, stop='"x"')
 
 
-@pytest.mark.parametrize("command", ["train", "evaluate"])
+def tune(model, folder, **settings):
+    sft.main(flags(**settings, model=model, output_dir=folder))
+
+
+@pytest.mark.parametrize("command", [train, assess, tune])
 @pytest.mark.parametrize(
     ("stop", "message"),
     [
@@ -160,7 +172,7 @@ def test_an_evaluation_is_not_resumed_with_another_template(model, tmp_path):
 )
 def test_odd_stop_strings_are_one_line(model, tmp_path, command, stop, message):
     with pytest.raises(SystemExit) as refused:
-        {"train": train, "evaluate": assess}[command](model, tmp_path / "run", **ENV, stop=stop)
+        command(model, tmp_path / "run", **ENV, stop=stop)
     assert message in refused.value.code
     assert "\n" not in refused.value.code
     assert not (tmp_path / "run").exists()

@@ -86,11 +86,6 @@ def test_vllm_gets_a_float32_head_too_unless_its_own_options_say_otherwise(
     assert json.loads(str(error.value)) == expected
 
 
-@pytest.fixture
-def engine(tmp_path):
-    return tiny_engines.build("torch", tiny_engines.write(tmp_path))
-
-
 def gradients(engine):
     sampler = tiny_engines.sampler(engine)
     responses = sampler.generate(sampler.encode(tiny_engines.observations()), seed=(0,))

@@ -99,16 +99,6 @@ def test_rollouts_are_joined_until_there_are_enough_and_what_is_over_is_dropped(
     assert metrics == {"rollout/generations": 3, "rollout/mixed": pytest.approx(5 / 9)}
 
 
-def test_no_more_is_sampled_than_needed():
-    def generations():
-        yield {0: 0.5, 1: 0.5}
-        raise AssertionError("a second rollout")
-
-    responses, _, metrics = alone(generations(), 2)
-    assert numbers_of(responses) == [0, 1]
-    assert metrics["rollout/generations"] == 1
-
-
 def test_what_is_missing_at_the_end_is_filled_by_the_latest_of_the_others():
     generations = [{0: 1, 1: 0.5, 2: 0}, {3: 0, 4: 0.5, 5: 1}, {6: 1, 7: 0, 8: 0}]
     responses, reward, metrics = alone(generations, 4)
@@ -211,17 +201,6 @@ def test_a_group_moves_with_its_image_or_with_the_patches_whichever_are_smaller(
     parts |= {"patches": torch.full((4, 3), float(number)).numpy().tobytes()}
     sent = {name for name, part in parts.items() if any(part in message for message in moved)}
     assert sent == {smaller}
-
-
-def test_a_rank_that_lacks_groups_gets_them_from_one_that_has_more():
-    # Rank 0 has the even problems, all mixed; rank 1 has one.
-    first = {0: 0.5, 1: 0, 2: 0.5, 3: 1}
-    second = {4: 0.5, 5: 0.5, 6: 0.5, 7: 0}
-    results = over_ranks([first, second, {8: 0.5, 9: 0.5, 10: 0.5, 11: 0.5}], 4, 2)
-    assert [numbers_of(responses) for responses, _, _ in results] == [[0, 2], [5, 4]]
-    for responses, reward, metrics in results:
-        check_whole(responses, reward)
-        assert metrics == {"rollout/generations": 2, "rollout/mixed": 5 / 8}
 
 
 @pytest.mark.parametrize("num_ranks", [1, 2, 3])

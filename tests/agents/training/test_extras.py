@@ -8,12 +8,13 @@ from types import SimpleNamespace
 import pytest
 import torch
 from helpers import letters
-from helpers.tiny_runs import SMALL, flags, numbers, same
+from helpers.tiny_runs import SMALL, flags, noting, numbers, same
 
 from agents import run
 from agents.engines.bandit import BanditEngine, ThreadRanks, respond
 from agents.errors import UsageError
 from agents.grpo import GRPO
+from agents.reductions import token_mean
 from agents.rollout import EXTRAS, RewardParts
 from agents.testing import check_learner
 from agents.training.state import RunState
@@ -46,7 +47,6 @@ class Everything(GRPO):
         return [len(problems) - 1, *(int(1e6 * row["reward/mean"]) % 10 for row in history)]
 
 
-@dataclass(frozen=True, kw_only=True)
 class Greedy(GRPO):
     """Reads an entropy that it does not name."""
 
@@ -54,7 +54,6 @@ class Greedy(GRPO):
         return super().loss(log_prob, batch) - batch.entropy
 
 
-@dataclass(frozen=True, kw_only=True)
 class Early(GRPO):
     """Reads the entropy of the policy being trained before it is trained."""
 
@@ -110,6 +109,32 @@ def test_a_name_that_nobody_gives_is_refused_with_those_that_there_are():
     ones = torch.ones(4, 1)
     with pytest.raises(UsageError, match=r"^GRPO does not read teacher$"):
         GRPO().compute_loss(ones, ones, ones[:, 0], ones.bool(), 2, ones, teacher=ones)
+
+
+def test_a_truncated_response_has_no_loss_and_its_reward_stays_in_its_group():
+    log_prob = torch.full((4, 2), -1.0, dtype=torch.float64, requires_grad=True)
+    old, reward, mask = log_prob.detach(), torch.tensor([1.0, 0, 1, 0]).double(), torch.ones(4, 2)
+    truncated = torch.tensor([False, True, False, False])
+    learner = GRPO(beta=None, reduction=token_mean)
+    loss = learner.compute_loss(log_prob, old, reward, mask.bool(), 2, truncated=truncated)
+    (gradient,) = torch.autograd.grad(loss, log_prob)
+    half = 0.5**0.5
+    expected = torch.tensor([-half, 0, -half, half], dtype=torch.float64)[:, None] / 6
+    torch.testing.assert_close(gradient, expected.expand(4, 2))
+    of_responses = GRPO(beta=None).compute_loss(
+        log_prob, old, reward, mask.bool(), 2, truncated=truncated
+    )
+    (gradient,) = torch.autograd.grad(of_responses, log_prob)
+    torch.testing.assert_close(gradient, expected.expand(4, 2) * 6 / 8)
+
+
+def test_advantages_of_tokens_take_the_place_of_those_of_responses():
+    log_prob = torch.full((2, 2), -1.0, dtype=torch.float64, requires_grad=True)
+    advantage = torch.tensor([[1.0, 2.0], [-1.0, 0.0]], dtype=torch.float64)
+    arguments = log_prob.detach(), advantage[:, 0], torch.ones(2, 2).bool(), 2
+    loss = GRPO(beta=None).compute_loss(log_prob, *arguments, token_advantage=advantage)
+    (gradient,) = torch.autograd.grad(loss, log_prob)
+    torch.testing.assert_close(gradient, -advantage / 4)
 
 
 def test_what_is_not_named_is_not_there():
@@ -182,27 +207,16 @@ def test_a_learner_may_read_everything():
         check_learner(Everything(), 1, reward_parts=("accuracy", "overlong_penalty"))
 
 
-def posed(monkeypatch):
-    """Problems in the order of their responses."""
-    names = []
-
-    def reward(response, problem, grade):
-        names.append(int(problem.id.split("/")[1]))
-        return letters.letters(response, problem, grade)
-
-    monkeypatch.setitem(letters.REWARDS, "letters", (1.0, reward))
-    return names
-
-
 def test_a_resumed_run_poses_the_problems_of_one_that_nothing_stops(
     tiny_folder, tmp_path, monkeypatch
 ):
     settings = SMALL | {"num_steps": 3, "save_every": 2, "overlong_buffer": 4, "model": tiny_folder}
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"
-    names = posed(monkeypatch)
+    names: list[str] = []
+    monkeypatch.setitem(letters.REWARDS, "letters", noting(names))
     run.main(Everything, flags(**settings, output_dir=whole))
     expected, names[:] = list(names), []
-    assert set(expected[:16]) == {9}
+    assert set(expected[:16]) == {"train/9"}
     assert len(set(expected)) > 1
     with monkeypatch.context() as patch:
         patch.setattr(run, "evaluate_and_save", lambda *_: signal.raise_signal(signal.SIGTERM))

@@ -7,13 +7,12 @@ import shutil
 import pytest
 import torch
 from helpers import faulty, letters, torchrun
-from helpers.tiny_runs import SMALL, before_response, flags, numbers, same
+from helpers.tiny_runs import SMALL, flags, numbers, same
 
 from agents import run
 from agents.cpgd import CPGD
 from agents.engines import error_on_all_ranks
 from agents.engines.bandit import BanditEngine, ThreadRanks
-from agents.engines.transformers import TransformersSampler
 from agents.errors import LostRankError
 from agents.grpo import GRPO
 from agents.learner import Learner
@@ -36,14 +35,6 @@ def last_words(model, folder, learner: type[Learner] = CPGD, **settings) -> str:
     with pytest.raises(SystemExit) as end:
         train(model, folder, learner, **settings)
     return str(end.value.code)
-
-
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory, tiny_folder):
-    """A run without faults."""
-    folder = tmp_path_factory.mktemp("left_out") / "whole"
-    train(tiny_folder, folder)
-    return folder
 
 
 def test_problems_that_cannot_be_posed_are_left_out_counted_and_named(
@@ -118,37 +109,6 @@ def test_a_reward_that_is_no_number_ends_a_run_after_it_has_saved(
 
 def fail():
     raise RuntimeError("out of luck")
-
-
-def failing_sampler(monkeypatch):
-    generate, count = TransformersSampler.generate, 0
-
-    def fails_once(*arguments):
-        nonlocal count
-        count += 1
-        return fail() if count == 4 else generate(*arguments)  # the first call is for parity
-
-    monkeypatch.setattr(TransformersSampler, "generate", fails_once)
-
-
-def failing_reward(monkeypatch):
-    reward = before_response(2 * PER_STEP + 5, fail)
-    monkeypatch.setitem(faulty.REWARDS, "letters", reward)
-
-
-@pytest.mark.slow(reason="runs of four steps")
-@pytest.mark.parametrize("fault", [failing_sampler, failing_reward])
-def test_what_ends_a_run_in_the_middle_of_a_step_saves_first(
-    fault, whole, tiny_folder, tmp_path, monkeypatch
-):
-    with monkeypatch.context() as patch:
-        fault(patch)
-        with pytest.raises(RuntimeError, match="out of luck"):
-            train(tiny_folder, tmp_path)
-    assert checkpoints.steps(tmp_path) == [2]
-    train(tiny_folder, tmp_path, resume=True)
-    assert numbers(tmp_path) == numbers(whole)
-    assert same(tmp_path, whole)
 
 
 LOSSES = {"count": 0, "last": 0}

@@ -10,7 +10,7 @@ from helpers.golden_cases import EVERY
 
 from agents.cpgd import CPGD
 from agents.engines.bandit import BanditEngine, ThreadRanks, respond
-from agents.rollout import Prompt, Responses
+from agents.rollout import Prompt
 from agents.testing.examples import parts_of
 from agents.training.microbatches import Load, balanced_groups, by_count, cut, fitting
 from agents.training.update import Passes, update
@@ -84,12 +84,9 @@ def test_a_response_longer_than_the_budget_is_alone():
 
 
 def test_a_prompt_counts_once_for_the_responses_beside_each_other_that_answer_it():
-    tokens = torch.zeros(4, 6, dtype=torch.long)
     one, equal = Prompt((7, 7, 7)), Prompt((7, 7, 7))
-    mask = torch.arange(6) < torch.tensor([6, 1, 2, 3])[:, None]
-    responses = Responses(
-        (one, one, equal, one), tokens, mask, ("",) * 4, tokens.float(), torch.ones(4).bool()
-    )
+    made = respond(range(4), torch.zeros(4, 6, dtype=torch.long), [6, 1, 2, 3])
+    responses = replace(made, prompts=(one, one, equal, one))
     load = Load.of(responses)
     assert load == Load([3] * 4, [False, True, False, False], [6, 1, 2, 3])
     assert load.tokens(slice(0, 4)) == 12 + 3 * 3

@@ -29,6 +29,13 @@ def checkpoint(tmp_path_factory, tiny_folder):
     return latest(folder)
 
 
+@pytest.fixture(scope="module")
+def words(tmp_path_factory):
+    """Folder and chat of a model of words."""
+    model = text_models.write(tmp_path_factory.mktemp("words"), "Llama")
+    return model, load_model(str(model), CPU, torch.float32)[1]
+
+
 @pytest.fixture
 def figure(tmp_path, monkeypatch):
     """A picture that is resized, in the current folder."""
@@ -84,9 +91,8 @@ def test_with_torchvision_a_processor_makes_the_same_tensors(checkpoint, figure)
 
 
 @pytest.mark.parametrize("prompt", ["plain", "boxed", "cpgd"])
-def test_the_code_for_words_makes_the_prompt_of_training(tmp_path, prompt):
-    model = text_models.write(tmp_path / "model", "Llama")
-    _, chat = load_model(str(model), CPU, torch.float32)
+def test_the_code_for_words_makes_the_prompt_of_training(words, prompt):
+    model, chat = words
     card = usage_section(chat, PROMPTS[prompt], 5)
     assert ("--prompt" in card, "--image" in card) == (True, False)
     inputs = executed(blocks(card, "python")[0], model)["inputs"]
@@ -112,9 +118,8 @@ def test_a_template_without_a_system_message_and_stop_strings_are_in_the_code(tm
     assert inputs["input_ids"].tolist() == [list(prompt_of(model, "cpgd", ()).token_ids)]
 
 
-def test_the_command_takes_every_prompt_that_a_card_names(tmp_path):
-    model = text_models.write(tmp_path / "model", "Llama")
-    _, chat = load_model(str(model), CPU, torch.float32)
+def test_the_command_takes_every_prompt_that_a_card_names(words):
+    _, chat = words
     known = get_args(get_type_hints(generate.GenerationArguments)["prompt"])
     for prompt in PROMPTS.values():
         (name,) = re.findall(r"--prompt (\w+)", usage_section(chat, prompt, 5))
@@ -122,28 +127,25 @@ def test_the_command_takes_every_prompt_that_a_card_names(tmp_path):
         assert PROMPTS[name].user("Q") == prompt.user("Q")
 
 
-def test_a_prompt_of_the_users_own_has_no_name(tmp_path):
-    model = text_models.write(tmp_path / "model", "Llama")
-    _, chat = load_model(str(model), CPU, torch.float32)
+def test_a_prompt_of_the_users_own_has_no_name(words):
+    _, chat = words
     card = usage_section(chat, Instruction(template="Say: {question}"), 5)
     assert "--prompt" not in card
     assert f"Say: {QUESTION}" in card
     assert "has no name: the code for transformers has it, and the command asks" in card
 
 
-def test_a_prompt_with_code_of_its_own_is_not_in_a_card(tmp_path):
+def test_a_prompt_with_code_of_its_own_is_not_in_a_card(words):
     class Own:
         def ask(self, problem):
             return "", problem.question[::-1]
 
-    model = text_models.write(tmp_path / "model", "Llama")
-    _, chat = load_model(str(model), CPU, torch.float32)
+    _, chat = words
     assert "is not in them: they ask the bare question" in usage_section(chat, Own(), 5)
 
 
-def test_a_system_text_in_the_user_text_is_in_the_code_and_the_command(tmp_path, monkeypatch):
-    model = text_models.write(tmp_path / "model", "Llama")
-    _, chat = load_model(str(model), CPU, torch.float32)
+def test_a_system_text_in_the_user_text_is_in_the_code_and_the_command(words):
+    model, chat = words
     card = usage_section(chat, find_prompt("cpgd:user"), 5)
     inputs = executed(blocks(card, "python")[0], model)["inputs"]
     options = generate.GenerationArguments(question=QUESTION, prompt="cpgd:user")
@@ -154,9 +156,8 @@ def test_a_system_text_in_the_user_text_is_in_the_code_and_the_command(tmp_path,
     assert inputs["input_ids"].tolist() == [list(expected.token_ids)]
 
 
-def test_a_model_with_code_of_its_own_is_trusted_in_code_and_command(tmp_path):
-    model = text_models.write(tmp_path / "model", "Llama")
-    _, chat = load_model(str(model), CPU, torch.float32)
+def test_a_model_with_code_of_its_own_is_trusted_in_code_and_command(words):
+    _, chat = words
     card = usage_section(chat, PROMPTS["plain"], 5, trust_remote_code=True)
     assert card.count("from_pretrained(NAME, trust_remote_code=True)") == 2
     assert "--prompt plain --trust-remote-code --question" in card

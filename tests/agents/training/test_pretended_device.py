@@ -1,6 +1,7 @@
 """Training on a pretended GPU: every learner with images, the number of waits, fine-tuning."""
 
 import copy
+from dataclasses import replace
 
 import pytest
 import torch
@@ -16,6 +17,7 @@ from agents.engines.sampling import Sampling
 from agents.engines.torch import TorchEngine
 from agents.plan.__main__ import find_learner
 from agents.sft import FineTuning
+from agents.testing.examples import parts_of
 from agents.training.update import Passes, update
 from benchmarks.tiny.muon import use_muon
 
@@ -69,6 +71,8 @@ def test_devices_do_not_mix_and_waits_are_counted():
 )
 def test_a_learner_mixes_no_devices_and_has_the_numbers_of_the_cpu(name, folder, responses):
     learner = find_learner(name)()
+    parts = parts_of(REWARD.flatten(), ("accuracy", "format"))
+    responses = replace(responses, reward_parts=parts)
     engines = {kind: engine_on(torch.device(kind), folder) for kind in ("cpu", DEVICE)}
     one, other = engines.values()
     expected = update(learner, one, responses, REWARD, PASSES, reference_of(one))

@@ -145,6 +145,10 @@ def test_ranks_of_very_unequal_tokens_take_the_steps_of_one_in_as_many_passes(fo
     # Two epochs of two minibatches; the second is looked at before each epoch.
     passes = {"1": 2 * (2 + 1) * 2, "10000": 2 * (2 + 1)}
     assert passes.get(budget, 7) <= one <= passes.get(budget, 11)
+    # The head at most once in a forward and once in a backward pass whatever its chunks, and as
+    # often as embeddings, to which it is tied.
+    assert bool(result["gathers"]) == (stage == "deepspeed-3")
+    assert result["gathers"] <= 4 * one
 
 
 @many

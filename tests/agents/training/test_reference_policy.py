@@ -218,7 +218,7 @@ def test_a_missing_or_damaged_reference_is_told_in_one_line(engine, tmp_path):
         reference.load(tmp_path)
 
 
-# every(3) is resumed in test_rollouts.py.
+@pytest.mark.slow(reason="two runs; test_rollouts has a resumed run that is held to a reference")
 def test_a_resumed_run_is_held_to_the_reference_of_one_that_was_not_stopped(tiny_folder, tmp_path):
     settings = {"beta": 0.1, "reference": "when_moved(0.001)", "num_steps": 4, "save_every": 2}
     settings |= {"num_prompts": 2, "minibatch_size": 4, "max_response_length": 4}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from helpers import letters, tiny_runs
-from helpers.tiny_runs import SMALL, before_response, flags, numbers, same, train
+from helpers.tiny_runs import SMALL, before_response, flags, numbers, refusal, same, train
 
 from agents import run
 from agents.cli import flags as cli_flags
@@ -37,6 +37,11 @@ def whole(tmp_path_factory, tiny_folder):
     return folder
 
 
+@pytest.fixture
+def copied(whole, tmp_path):
+    return Path(shutil.copytree(whole, tmp_path / "run"))
+
+
 def stop_in_step(step, act, monkeypatch, graded_before=0):
     """Makes `act` be called while the responses of a step are graded."""
     ringing = before_response(graded_before + (step - 1) * PER_STEP + 5, act)
@@ -47,6 +52,7 @@ def steps(folder):
     return [row["step"] for row in read_json_lines(folder / "metrics.jsonl")]
 
 
+@pytest.mark.slow(reason="a process that is killed; the next test stops a run in this one")
 def test_a_killed_run_goes_on_with_the_numbers_of_one_that_was_not(whole, tiny_folder, tmp_path):
     settings = SMALL | LONG | {"model": tiny_folder, "output_dir": tmp_path / "run"}
     killed_in_step_4 = str(3 * PER_STEP + 5)
@@ -94,41 +100,33 @@ def test_a_run_that_is_told_to_stop_saves_and_goes_on(
 
 
 def test_a_damaged_checkpoint_is_named_and_the_run_goes_on_from_the_one_before(
-    whole, tiny_folder, tmp_path, capsys
+    whole, copied, tiny_folder, capsys
 ):
-    folder = tmp_path / "run"
-    shutil.copytree(whole, folder)
-    weights = folder / "checkpoints" / "step-6" / "model.safetensors"
+    weights = copied / "checkpoints" / "step-6" / "model.safetensors"
     content = bytearray(weights.read_bytes())
     content[len(content) // 2] ^= 4
     weights.write_bytes(content)
-    train(tiny_folder, folder, **LONG, resume=True)
+    train(tiny_folder, copied, **LONG, resume=True)
     assert "step-6 is damaged (model.safetensors differs from its" in capsys.readouterr().err
-    assert numbers(folder) == numbers(whole)
-    assert same(folder, whole)
+    assert numbers(copied) == numbers(whole)
+    assert same(copied, whole)
 
 
-def test_a_checkpoint_beyond_the_last_step_is_refused(whole, tiny_folder, tmp_path):
-    shutil.copytree(whole, tmp_path / "run")
-    settings = LONG | {"num_steps": 4, "resume": True}
-    message = refusal(tiny_folder, tmp_path / "run", **settings)
+def test_a_checkpoint_beyond_the_last_step_is_refused(copied, tiny_folder):
+    message = refusal(tiny_folder, copied, **LONG | {"num_steps": 4, "resume": True})
     assert "step-6 is beyond the last step, --num-steps 4: give at least 6" in message
 
 
-def test_steps_without_metrics_are_counted_in_a_warning(whole, tiny_folder, tmp_path, capsys):
-    shutil.copytree(whole, tmp_path / "run")
-    (tmp_path / "run" / "metrics.jsonl").unlink()
-    train(tiny_folder, tmp_path / "run", **LONG, resume=True)
+def test_steps_without_metrics_are_counted_in_a_warning(copied, tiny_folder, capsys):
+    (copied / "metrics.jsonl").unlink()
+    train(tiny_folder, copied, **LONG, resume=True)
     assert "warning: metrics.jsonl has 0 of 6 steps" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("name", "line"), [("metrics.jsonl", "{}"), ("evaluations.jsonl", "5")])
-def test_a_damaged_line_of_a_record_is_named(whole, tiny_folder, tmp_path, name, line):
-    folder = tmp_path / "run"
-    shutil.copytree(whole, folder)
-    (folder / name).write_text(f"{line}\n")
-    message = refusal(tiny_folder, folder, **LONG, resume=True)
-    assert f"{name}, line 1" in message
+def test_a_damaged_line_of_a_record_is_named(copied, tiny_folder, name, line):
+    (copied / name).write_text(f"{line}\n")
+    assert f"{name}, line 1" in refusal(tiny_folder, copied, **LONG, resume=True)
 
 
 def test_a_directory_in_use_is_left_alone(whole, tiny_folder, tmp_path):
@@ -171,13 +169,12 @@ def test_a_run_that_is_done_can_be_made_longer_and_follows_the_longer_schedule(
     assert [row["train/lr"] for row in rows[2:]] == pytest.approx(rates[2:])
 
 
-def test_the_folder_is_enough_to_resume(whole, tmp_path, capsys):
-    shutil.copytree(whole, tmp_path / "run")
-    remove_after(tmp_path / "run", 4)
-    run.main(CPGD, ["--output-dir", str(tmp_path / "run"), "--resume", "--num-steps", "5"])
-    assert [row["step"] for row in numbers(tmp_path / "run")] == [1, 2, 3, 4, 5]
+def test_the_folder_is_enough_to_resume(copied, capsys):
+    remove_after(copied, 4)
+    run.main(CPGD, ["--output-dir", str(copied), "--resume", "--num-steps", "5"])
+    assert steps(copied) == [1, 2, 3, 4, 5]
     assert "settings other than before: num_steps is 5, was 6\n" in capsys.readouterr().err
-    run.main(CPGD, ["--output-dir", str(tmp_path / "run"), "--resume"])
+    run.main(CPGD, ["--output-dir", str(copied), "--resume"])
     assert "other than before" not in capsys.readouterr().err
 
 
@@ -188,25 +185,21 @@ def test_a_folder_without_a_run_is_left_as_it_was(tmp_path, monkeypatch):
     assert not list((tmp_path / "runs").iterdir())
 
 
-def test_a_run_that_was_saved_on_other_ranks_goes_on_with_a_line(
-    whole, tiny_folder, tmp_path, capsys
-):
-    folder = tmp_path / "run"
-    shutil.copytree(whole, folder)
-    remove_after(folder, 4)
-    checkpoint = latest(folder)
+def test_a_run_that_was_saved_on_other_ranks_goes_on_with_a_line(copied, tiny_folder, capsys):
+    remove_after(copied, 4)
+    checkpoint = latest(copied)
     state = read_state(checkpoint) | {"num_ranks": 4}
     (checkpoint / "trainer_state.json").write_text(json.dumps(state))
     write_digests(checkpoint)
-    train(tiny_folder, folder, **LONG, resume=True)
+    train(tiny_folder, copied, **LONG, resume=True)
     assert "ranks: 1, not 4 as before: responses have other seeds\n" in capsys.readouterr().err
-    assert len(numbers(folder)) == LONG["num_steps"]
+    assert len(numbers(copied)) == LONG["num_steps"]
 
 
 def test_the_own_settings_of_a_run_go_before_other_defaults_of_the_command(whole, monkeypatch):
     expected = parse_run(CPGD, ["--output-dir", str(whole), "--resume"])
     others = Run(env="WordProblems-v0", model="other", num_prompts=5, epochs=2, stop=("x",))
-    monkeypatch.setattr(cli_flags, "defaults", lambda env, model: others)
+    monkeypatch.setattr(cli_flags, "defaults", lambda *_: others)
     assert parse_run(CPGD, [])[0].stop == others.stop
     assert parse_run(CPGD, ["--output-dir", str(whole), "--resume"]) == expected
 
@@ -236,15 +229,14 @@ def test_a_run_resumes_from_another_working_directory_with_the_files_of_its_star
         assert (record["settings"]["run"]["data"], record["paths"]["data"]) == ("mine.jsonl", file)
 
 
-def test_a_moved_folder_resumes_with_the_settings_of_its_learner(whole, tmp_path):
-    shutil.copytree(whole, tmp_path / "moved")
-    record = json.loads((tmp_path / "moved" / "run.json").read_text())
+def test_a_moved_folder_resumes_with_the_settings_of_its_learner(copied):
+    record = json.loads((copied / "run.json").read_text())
     record["settings"]["learner"]["clip_high"] = 0.45
-    (tmp_path / "moved" / "run.json").write_text(json.dumps(record))
-    settings, learner = parse_run(CPGD, ["--output-dir", f"{tmp_path}/moved", "--resume"])
+    (copied / "run.json").write_text(json.dumps(record))
+    settings, learner = parse_run(CPGD, ["--output-dir", str(copied), "--resume"])
     assert learner.clip_high == 0.45
     assert settings.num_steps == LONG["num_steps"]
-    assert settings.output_dir == f"{tmp_path}/moved"
+    assert settings.output_dir == str(copied)
 
 
 def test_a_file_of_settings_goes_before_those_on_record(whole, tmp_path):
@@ -265,16 +257,6 @@ def test_a_record_without_settings_is_one_line(tmp_path, settings):
     (tmp_path / "run.json").write_text(json.dumps({"settings": settings}))
     with pytest.raises(SystemExit, match=r"^error: \S* is no training run: give the folder of"):
         run.main(CPGD, ["--output-dir", str(tmp_path), "--resume"])
-
-
-def refusal(*arguments, **settings):
-    with pytest.raises(SystemExit) as refused:
-        train(*arguments, **settings)
-    message = refused.value.code
-    assert isinstance(message, str)
-    assert message.startswith("error: ")
-    assert "\n" not in message
-    return message
 
 
 def test_another_run_in_the_directory_is_left_alone(whole, tiny_folder):

@@ -10,11 +10,11 @@ import torch
 from helpers import (
     interrupted_runs,
     letters,
+    text_models,
     vllm_model,
     vowels,  # noqa: F401 - registers the environment
 )
-from helpers.tiny_runs import SMALL, before_response, flags, numbers, same, train
-from transformers import FalconConfig, FalconForCausalLM, Lfm2Config, Lfm2ForCausalLM
+from helpers.tiny_runs import SMALL, before_response, flags, numbers, refusal, same, train
 
 from agents.cli.flags import parse_run
 from agents.cpgd import CPGD
@@ -22,7 +22,6 @@ from agents.engines.load import load_model
 from agents.storage.checkpoints import latest
 from agents.storage.json_files import read_json_lines
 from agents.training.setup import prepare
-from benchmarks.tiny import model as tiny_model
 
 PER_STEP = 16
 ADAPTERS = {
@@ -154,24 +153,8 @@ def test_a_run_of_two_ranks_leaves_what_one_leaves(two, one):
         assert latest(folder) == folder / "checkpoints" / "step-2"
 
 
-SIZES = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2}
-
-
-def written(folder, model_class, config_class, **options):
-    """The folder, with an untrained model of words that has a tokenizer."""
-    tokens = tiny_model.tokenizer(["How many vowels are there?"])
-    end, pad = tokens.convert_tokens_to_ids([tokens.eos_token, tokens.pad_token])
-    special = {"bos_token_id": None, "eos_token_id": end, "pad_token_id": pad}
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        config = config_class(vocab_size=len(tokens), **SIZES, **options, **special)
-        model_class(config).save_pretrained(folder)
-    tokens.save_pretrained(folder)
-    return folder
-
-
 def test_a_run_of_a_model_that_cannot_be_packed_says_so(tmp_path, capsys):
-    model = written(tmp_path / "model", FalconForCausalLM, FalconConfig, alibi=False)
+    model = text_models.write(tmp_path / "model", "Falcon", alibi=False)
     rows = train(model, tmp_path / "run", env="Vowels-v0", num_steps=2)
     assert all(row["train/grad_norm"] > 0 for row in rows)
     assert (
@@ -180,12 +163,11 @@ def test_a_run_of_a_model_that_cannot_be_packed_says_so(tmp_path, capsys):
 
 
 def test_a_model_whose_layers_carry_a_state_is_for_another_sampler(tmp_path):
-    options = {"layer_types": ["conv", "full_attention"], "num_key_value_heads": 2}
-    model = written(tmp_path / "model", Lfm2ForCausalLM, Lfm2Config, **options)
-    with pytest.raises(SystemExit) as refused:
-        train(model, tmp_path / "run", env="Vowels-v0")
-    assert refused.value.code.startswith("error: --sampler transformers prefills each prompt once")
-    assert refused.value.code.endswith("use --sampler vllm")
+    layers = ["conv", "full_attention"]
+    model = text_models.write(tmp_path / "model", "Lfm2", layer_types=layers)
+    message = refusal(model, tmp_path / "run", env="Vowels-v0")
+    assert message.startswith("error: --sampler transformers prefills each prompt once")
+    assert message.endswith("use --sampler vllm")
     assert not (tmp_path / "run").exists()
 
 

@@ -11,7 +11,7 @@ import sys
 
 import pytest
 from helpers import interrupted_runs, letters
-from helpers.tiny_runs import SMALL, before_response, flags, numbers, same, train
+from helpers.tiny_runs import SMALL, before_response, flags, noting, numbers, same, train
 
 import reasonenv
 from agents import run
@@ -85,16 +85,11 @@ AWAKE = {"after": 0}
 def gone_back(tmp_path_factory, tiny_folder):
     """A run that collapses again and again: its folder, status, words, and what it has posed."""
     folder = tmp_path_factory.mktemp("gone") / "back"
-    posed = []
-
-    def noting(response, problem, grade):
-        posed.append(problem.id)
-        return letters.letters(response, problem, grade)
-
+    posed: list[str] = []
     said = io.StringIO()
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stderr(said):
         patch.setitem(AWAKE, "after", CALM_UPDATES)
-        patch.setitem(letters.REWARDS, "letters", (1.0, noting))
+        patch.setitem(letters.REWARDS, "letters", noting(posed))
         status = stopped(Sleeper, tiny_folder, folder, **BACK)
     return folder, status, said.getvalue().splitlines(), posed
 
@@ -162,10 +157,6 @@ def test_a_rollback_that_is_interrupted_is_neither_lost_nor_repeated(
 ):
     posed, stop = [], KeyboardInterrupt
 
-    def noting(response, problem, grade):
-        posed.append(problem.id)
-        return letters.letters(response, problem, grade)
-
     def interrupted(*_, **__):
         raise stop
 
@@ -175,7 +166,7 @@ def test_a_rollback_that_is_interrupted_is_neither_lost_nor_repeated(
         return back
 
     roll_back, settings = run.roll_back, BACK | {"num_steps": CALM_UPDATES + 8}
-    monkeypatch.setitem(letters.REWARDS, "letters", (1.0, noting))
+    monkeypatch.setitem(letters.REWARDS, "letters", noting(posed))
     monkeypatch.setitem(AWAKE, "after", CALM_UPDATES)
     with monkeypatch.context() as patch:
         if moment == "before the removal":
@@ -275,25 +266,15 @@ def unlimited_again(name):
 
 
 @linux
-@pytest.mark.parametrize(
-    ("what", "cause"),
-    [
-        ("small files", "cannot save the checkpoint of step 2: "),
-        pytest.param(
-            *("no files", "[Errno 27] File too large"),
-            marks=pytest.mark.slow(reason="the same run with another limit"),
-        ),
-    ],
-)
 def test_a_disk_that_is_full_is_one_line_and_the_run_goes_on(
-    what, cause, whole, tiny_folder, tmp_path, monkeypatch
+    whole, tiny_folder, tmp_path, monkeypatch
 ):
     in_step_2 = PER_STEP + 5
     with monkeypatch.context() as patch, unlimited_again("RLIMIT_FSIZE"):
-        filling = before_response(in_step_2, interrupted_runs.FAULTS[what])
+        filling = before_response(in_step_2, interrupted_runs.FAULTS["small files"])
         patch.setitem(letters.REWARDS, "letters", filling)
         last = stopped(CPGD, tiny_folder, tmp_path / "run", **LONG)
-    assert last.startswith(f"error: {cause}")
+    assert last.startswith("error: cannot save the checkpoint of step 2: ")
     assert "\n" not in last
     assert last.endswith("--resume continues from step-1")
     assert latest(tmp_path / "run").name == "step-1"
@@ -320,36 +301,18 @@ def test_a_run_without_memory_says_what_to_lower_and_goes_on_with_less(tiny_fold
     assert [row["step"] for row in rows] == [1, 2]
 
 
-@pytest.mark.parametrize(
-    ("number", "way"),
-    [
-        pytest.param(
-            *(5, "from the beginning: nothing was saved yet"),
-            marks=pytest.mark.slow(reason="the same run at another response"),
-        ),
-        (21, "from step-1"),
-    ],
-)
-def test_a_second_ctrl_c_stops_in_the_middle_of_a_step(
-    number, way, tiny_folder, tmp_path, monkeypatch, capsys
-):
-    ringing = before_response(number, interrupted_runs.twice)
+def test_a_second_ctrl_c_stops_in_the_middle_of_a_step(tiny_folder, tmp_path, monkeypatch, capsys):
+    ringing = before_response(PER_STEP + 5, interrupted_runs.twice)
     with monkeypatch.context() as patch:
         patch.setitem(letters.REWARDS, "letters", ringing)
         assert stopped(CPGD, tiny_folder, tmp_path, **LONG) == 130
-    assert capsys.readouterr().err.splitlines()[-1] == f"stopped; --resume continues {way}"
+    assert capsys.readouterr().err.splitlines()[-1] == "stopped; --resume continues from step-1"
     assert train(tiny_folder, tmp_path, **LONG, resume=True)[-1]["step"] == 3
 
 
 # A smaller program whose reader is lost: tests/agents/cli/test_lasting_output.py.
 @pytest.mark.slow(reason="a run in a process of its own")
-@pytest.mark.parametrize(
-    ("fault", "status", "last"),
-    [
-        ("nothing", 0, 3),
-        ("terminate", 143, 2),
-    ],
-)
+@pytest.mark.parametrize(("fault", "status", "last"), [("nothing", 0, 3), ("terminate", 143, 2)])
 def test_a_run_whose_log_nobody_reads_any_more_loses_nothing(
     fault, status, last, tiny_folder, tmp_path
 ):
@@ -363,13 +326,8 @@ def test_a_run_whose_log_nobody_reads_any_more_loses_nothing(
     assert steps(tmp_path / "run") == [last]
 
 
-@pytest.mark.parametrize(
-    "word",
-    [
-        pytest.param("plan:", marks=pytest.mark.slow(reason="a process that is stopped")),
-        pytest.param("sampler and trainer", marks=pytest.mark.slow(reason="another such process")),
-    ],
-)
+@pytest.mark.slow(reason="a process that is stopped at each of two moments")
+@pytest.mark.parametrize("word", ["plan:", "sampler and trainer"])
 def test_ctrl_c_before_the_first_step_leaves_no_traceback(word, tiny_folder, tmp_path):
     settings = {"model": tiny_folder, "output_dir": tmp_path / "run", "num_test_problems": 10}
     with interrupted_runs.start(interrupted_runs.command("nothing", 0, **settings)) as process:
@@ -381,12 +339,3 @@ def test_ctrl_c_before_the_first_step_leaves_no_traceback(word, tiny_folder, tmp
     assert process.returncode == 130, said
     assert not any("Traceback" in line for line in said)
     assert re.match("stopped; |SIGINT: saved step ", said[-1])
-
-
-def test_a_file_that_cannot_be_read_in_between_is_one_line(tiny_folder, tmp_path, monkeypatch):
-    gone = before_response(21, (tmp_path / "images" / "17.png").read_bytes)
-    with monkeypatch.context() as patch:
-        patch.setitem(letters.REWARDS, "letters", gone)
-        line = stopped(CPGD, tiny_folder, tmp_path, **LONG)
-    assert line.startswith("error: [Errno 2] No such file")
-    assert line.endswith("17.png'; --resume continues from step-1")

@@ -29,7 +29,6 @@ from agents.rloo import RLOO
 from agents.rpg import RPG
 from agents.training.update import Passes, update
 
-pytestmark = pytest.mark.filterwarnings("ignore:.torch.distributed:FutureWarning")
 LEARNERS = [
     *(CPGD(), CPGD(beta=0.1), GRPO(), GRPO(drift_coefficient=0.01), DAPO(), DrGRPO(), CISPO()),
     *(RLOO(), RLOO(whiten=True), ReinforcePlusPlus(), ReinforcePlusPlusBaseline(beta=0.1), GPG()),
@@ -46,8 +45,7 @@ SIX_STEPS = Passes(minibatch_size=4, microbatch_size=4, epochs=3)
 
 def responses_of(engine):
     """Two responses to each of four prompts of words."""
-    prompts = engine.chat.encode(tiny_engines.observations((0, 0, 0, 0), group_size=2))
-    return tiny_engines.respond(prompts, (3, 1, 4, 2, 2, 3, 1, 5), engine.chat)
+    return tiny_engines.responses_of(engine, (0, 0, 0, 0), (3, 1, 4, 2, 2, 3, 1, 5))
 
 
 def reference_of(engine, learner, folder) -> ReferencePolicy | None:
@@ -159,7 +157,6 @@ def test_equal_policies_have_equal_log_probabilities(refresh, folder):
     assert three == four == [False, refresh is not fixed]
 
 
-@dataclass(frozen=True, kw_only=True)
 class Imitation(RLOO):
     """A loss that does not read the advantage."""
 

@@ -1,6 +1,5 @@
 """The update: its metrics, its refusals, and its equality with the algorithm on tensors."""
 
-import inspect
 import json
 import math
 from dataclasses import dataclass, replace
@@ -12,15 +11,14 @@ from helpers.recording import RecordsBatches
 from helpers.tiny_engines import LENGTHS, difference, vector
 
 from agents.advantages import centered
+from agents.cispo import CISPO
 from agents.cpgd import CPGD
 from agents.engines.reference_policy import ReferencePolicy
-from agents.learner import Learner
 from agents.monitoring.traces import Trace
 from agents.reductions import token_mean
 from agents.references import every
 from agents.reinforce_plus_plus import ReinforcePlusPlus
 from agents.rloo import RLOO
-from agents.rollout import Batch, Group, PerToken
 from agents.storage.json_files import json_line
 from agents.training.update import Passes, update
 
@@ -42,20 +40,6 @@ METRICS = {
     "sampler/log_prob_diff_mean",
     "sampler/log_prob_diff_max",
 }
-
-
-@dataclass(frozen=True, kw_only=True)
-class CISPO(Learner):
-    """Policy gradient with clipped importance weights: an algorithm that the library lacks."""
-
-    clip_high: float = 0.28
-
-    def advantage(self, reward: Group) -> Group:
-        return centered(reward)
-
-    def loss(self, log_prob: PerToken, batch: Batch) -> PerToken:
-        ratio = (log_prob - batch.old_log_prob).exp().clamp(max=1 + self.clip_high)
-        return -ratio.detach() * batch.advantage * log_prob
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,27 +71,16 @@ def test_the_loss_logged_is_that_of_the_algorithm_on_tensors(engine, responses):
     assert metrics["train/loss"] == pytest.approx(expected.item(), rel=1e-5)
 
 
-def test_the_first_minibatch_is_on_policy(engine, responses):
+def test_the_first_minibatch_is_on_policy_and_later_ones_are_not(engine, responses):
     metrics = update(CPGD(), engine, responses, REWARD, WHOLE)
     assert metrics["policy/ratio_max"] == pytest.approx(1, abs=1e-5)
     assert metrics["policy/ratio_min"] == pytest.approx(1, abs=1e-5)
     assert metrics["policy/clip_fraction"] == 0
     assert metrics["policy/kl_old"] == pytest.approx(0, abs=1e-9)
-
-
-def test_later_minibatches_are_off_policy(engine, responses):
     metrics = update(CPGD(), engine, responses, REWARD, Passes(minibatch_size=2, microbatch_size=2))
     assert metrics["policy/ratio_max"] > 1.001
     assert metrics["policy/ratio_min"] < 0.999
     assert metrics["policy/kl_old"] > 0
-
-
-def test_equal_rewards_give_no_gradient(engine, responses):
-    before = vector(engine)
-    metrics = update(CPGD(), engine, responses, torch.ones(4, 2), WHOLE)
-    assert metrics["train/grad_norm"] == 0
-    assert metrics["train/loss"] == 0
-    assert torch.equal(vector(engine), before)
 
 
 @pytest.mark.parametrize("learner", [CPGD(), CISPO()])
@@ -120,10 +93,6 @@ def test_an_update_makes_better_responses_likelier_and_worse_ones_less(folder, r
     assert (change * better).sum() > 0
     assert change[0, 0] > change[0, 1]
     assert change[3, 1] > change[3, 0]
-
-
-def test_a_new_algorithm_takes_less_than_twenty_lines():
-    assert len(inspect.getsource(CISPO).splitlines()) < 20
 
 
 def test_the_second_epoch_knows_the_policy_at_the_end_of_the_first(folder, responses):
@@ -227,7 +196,6 @@ def test_credit_that_needs_the_old_policy_has_all_of_it_before_the_first_step(en
     assert calls == ["look"] * 2 + ["train"] * 2
 
 
-@dataclass(frozen=True, kw_only=True)
 class Thrifty(CISPO):
     """Its credit looks at the old policy, which by default an update finds out."""
 
@@ -235,7 +203,6 @@ class Thrifty(CISPO):
         return batch.advantage + batch.old_log_prob
 
 
-@dataclass(frozen=True, kw_only=True)
 class Forgetful(Thrifty):
     """Says that it does not look."""
 
@@ -254,7 +221,6 @@ def test_credit_may_look_at_the_old_policy_and_who_denies_it_trains_on_nothing(e
     assert metrics["train/loss"] == pytest.approx(expected.item(), rel=1e-5)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Cautious(CPGD):
     """Looks at everything before the first step, though its credit does not need it."""
 

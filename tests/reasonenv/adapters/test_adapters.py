@@ -12,7 +12,6 @@ from helpers.hub_rows import cell, hub, lines
 from PIL import Image
 
 import reasonenv
-from reasonenv.adapters import shared_grader
 from reasonenv.adapters.env_prompts import EnvPrompts
 from reasonenv.adapters.trl import AccuracyReward, dataset, format_reward, text
 from reasonenv.adapters.verl import compute_score, compute_scores, write
@@ -96,11 +95,9 @@ def test_a_column_that_does_not_fit_is_told_in_one_line(columns, message):
 
 
 def test_trl_can_name_and_pickle_its_rewards():
-    reward = AccuracyReward(reference="answer")
-    assert reward.__name__ == "accuracy_reward"
-    assert format_reward.__name__ == "format_reward"
-    assert pickle.loads(pickle.dumps(reward)) == reward
-    assert pickle.loads(pickle.dumps(format_reward)) is format_reward
+    for reward in (AccuracyReward(reference="answer"), format_reward):
+        assert reward.__name__ in ("accuracy_reward", "format_reward")
+        assert pickle.loads(pickle.dumps(reward)) == reward
 
 
 def test_threads_and_coroutines_may_ask_at_the_same_time():
@@ -149,14 +146,8 @@ def test_verl_gets_a_score_and_what_explains_it():
     score = compute_score(
         data_source="mine", solution_str=RIGHT, ground_truth="0.5", extra_info={"index": 3}
     )
-    assert score == {
-        "score": 1.0,
-        "acc": 1.0,
-        "pred": r"\frac{1}{2}",
-        "status": "ok",
-        "accuracy": 1.0,
-        "format": 0.0,
-    }
+    verdict = {"acc": 1.0, "pred": r"\frac{1}{2}", "status": "ok"}
+    assert score == {"score": 1.0, **verdict, "accuracy": 1.0, "format": 0.0}
 
 
 def test_verl_gets_the_scores_of_a_batch_in_order():
@@ -201,10 +192,6 @@ def test_a_name_of_verls_configuration_that_does_not_fit_is_an_error():
         compute_score("mine", RIGHT, "3", rewards={"accurate": 1.0})
     with pytest.raises(TypeError, match="rewrads"):
         compute_score("mine", RIGHT, "3", rewrads={"accuracy": 1.0})
-
-
-def test_everyone_without_a_grader_shares_one():
-    assert shared_grader() is shared_grader()
 
 
 def test_a_program_that_used_the_shared_grader_ends_by_itself():
@@ -295,11 +282,10 @@ def test_what_trl_is_given_is_graded_by_its_reward(school):
     assert reward(completions=completions, **rows) == [1.0, 0.0]
 
 
-def test_an_argument_that_does_not_fit_is_told_when_it_is_given(tmp_path):
+@pytest.mark.parametrize("make", [dataset, lambda id, **options: write(id, "a.parquet", **options)])
+def test_an_argument_that_does_not_fit_is_told_when_it_is_given(make):
     with pytest.raises(ValueError, match="takes no argument 'leevel': did you mean 'level'"):
-        dataset("Figures-v2", leevel=2)
-    with pytest.raises(ValueError, match="takes no argument 'leevel': did you mean 'level'"):
-        write("Figures-v2", tmp_path / "a.parquet", leevel=2)
+        make("Figures-v2", leevel=2)
 
 
 def test_verl_gets_a_file_that_says_where_images_stand(school, tmp_path):

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from reasonenv import check
-from reasonenv.scoring.intervals import wilson
+from reasonenv.scoring.statistics import wilson
 
 
 def run(capsys, *arguments: str) -> tuple[int, str, str]:

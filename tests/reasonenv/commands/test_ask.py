@@ -105,13 +105,6 @@ def test_each_sample_of_each_problem_is_asked_for_once_and_kept(api, tmp_path):
     assert (body["model"], body["max_tokens"], body["temperature"]) == ("m", 9, 0.5)
 
 
-def test_the_key_comes_from_the_environment(api, tmp_path, monkeypatch):
-    monkeypatch.setenv("OPENAI_API_KEY", "secret")
-    ask.main(words(api, tmp_path / "r.jsonl", **{"num-problems": 1}))
-    assert api.asked[0][1] == "Bearer secret"
-    assert "secret" not in (tmp_path / "r.jsonl").read_text()
-
-
 def test_images_arrive_as_they_are(api, tmp_path):
     ask.main(words(api, tmp_path / "r.jsonl", **{"num-problems": 1}))
     env = reasonenv.make("Figures-v2", split="test")
@@ -250,13 +243,16 @@ def test_half_a_character_is_kept_as_it_came(api, tmp_path):
     assert [row["response"] for row in lines(path)] == ["\ud83d 数 of seed 0"]
 
 
-def test_the_key_goes_to_nobody_else(api, tmp_path, monkeypatch):
+@pytest.mark.parametrize("faults", [[], [302]])
+def test_the_key_of_the_environment_goes_to_nobody_else(api, tmp_path, monkeypatch, faults):
     monkeypatch.setenv("OPENAI_API_KEY", "secret\n")
-    api.faults, api.elsewhere = [302], f"{api.url}/elsewhere"
-    assert ask.main(words(api, tmp_path / "r.jsonl", **{"num-problems": 1})) == 1
-    assert [(path, key) for path, key, _ in api.asked] == [
+    path = tmp_path / "r.jsonl"
+    api.faults, api.elsewhere = [*faults], f"{api.url}/elsewhere"
+    assert ask.main(words(api, path, **{"num-problems": 1})) == len(faults)
+    assert [(place, key) for place, key, _ in api.asked] == [
         ("/v1/chat/completions", "Bearer secret")
     ]
+    assert "secret" not in path.read_text()
 
 
 def test_what_is_kept_is_scored(api, tmp_path, rows):

@@ -5,7 +5,7 @@ import resource
 import time
 
 import pytest
-from helpers.hostile_server import BROKEN, ECHOES, LARGE, SLOW, hostile_server
+from helpers.hostile_server import BROKEN, ECHOES, LARGE, SLOW, hostile_server, once
 
 from reasonenv import ask
 from reasonenv.console import printable
@@ -74,7 +74,7 @@ def test_an_answer_that_is_none_is_one_line(kind, tmp_path, capsys):
 def test_a_key_that_a_server_echoes_is_not_repeated(kind, tmp_path, capsys):
     path = tmp_path / "r.jsonl"
     words = ["--env", "Figures-v2", "--model", "m", "--output", str(path), "--num-problems", "1"]
-    with hostile_server(ECHOES[kind]) as url:
+    with hostile_server(once(ECHOES[kind](KEY.encode()))) as url:
         status = ask.main([*words, "--url", url])
     printed = "".join(capsys.readouterr())
     assert status == (0 if kind == "in a response" else 1)

@@ -23,30 +23,21 @@ def test_the_version_is_that_of_the_installed_distribution(capsys):
         _ = reasonenv.__author__
 
 
-def test_help_lists_every_command(capsys):
-    status, text = output(capsys, "--help")
+@pytest.mark.parametrize("words", [["--help"], []])
+def test_help_lists_every_command(words, capsys):
+    status, text = output(capsys, *words)
     assert status == 0
     assert all(f"    {name} " in text.out for name in COMMANDS)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_command_shows_its_own_help(name, capsys):
+def test_a_command_shows_its_own_help_and_the_version(name, capsys):
     status, text = output(capsys, name, "--help")
     assert status == 0
     module = "envs.__main__" if name == "envs" else name
     assert importlib.import_module(f"reasonenv.{module}").__doc__.splitlines()[0] in text.out
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_has_the_version(name, capsys):
     status, text = output(capsys, name, "--version")
     assert (status, text.out) == (0, f"reasonenv {reasonenv.__version__}\n")
-
-
-def test_without_arguments_the_commands_are_listed(capsys):
-    status, text = output(capsys)
-    assert status == 0
-    assert all(f"    {name} " in text.out for name in COMMANDS)
 
 
 def test_an_unknown_command_is_an_error_of_use(capsys):
@@ -61,7 +52,12 @@ def test_the_environments_are_listed_with_data_set_splits_licence_and_model(caps
     assert len(lines) == 1 + len(environments())
     (row,) = (line.split() for line in lines if line.startswith("MMK12-v0 "))
     model = reasonenv.registry["MMK12-v0"].model
-    assert row[1:] == [model, "FanqingM/MMK12", "Apache-2.0", "train,", "test"]
+    assert row[1:] == [
+        model,
+        "FanqingM/MMK12",
+        "Apache-2.0",
+        *["train", "15,616,", "test", "2,000"],
+    ]
 
 
 def test_arguments_and_status_are_those_of_the_command(tmp_path, capsys):
@@ -70,3 +66,11 @@ def test_arguments_and_status_are_those_of_the_command(tmp_path, capsys):
     assert main(["check", str(rows), "--num-problems", "2"]) == 0
     assert "of 2" in capsys.readouterr().out
     assert main(["check", str(tmp_path / "missing.jsonl")]) == 2
+
+
+@pytest.mark.parametrize("command", ["check", "grade", "score", "ask", "envs"])
+def test_a_misspelt_flag_of_a_command_gets_a_suggestion(command, capsys):
+    status, text = output(capsys, command, "--hepl")
+    assert status == 2
+    line = "error: there is no flag --hepl: did you mean --help?\n"
+    assert text.err.endswith(f"reasonenv.{command}: {line}")

@@ -87,8 +87,21 @@ def test_the_traceback_of_a_full_disk_can_be_had(monkeypatch):
 
 
 @posix
-def test_a_pipe_or_a_device_is_never_replaced_by_an_output(tmp_path):
-    os.mkfifo(tmp_path / "pipe")
-    for path in (str(tmp_path / "pipe"), os.devnull):
-        with pytest.raises(UsageError, match=r"this is a device or a pipe, give a file$"):
-            check_output_path("output", path)
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("pipe", "=.*pipe: this is a device or a pipe, give a file"),
+        (os.devnull, f"={os.devnull}: this is a device or a pipe, give a file"),
+        (".", "=.*: this is a folder, give a file"),
+        ("nowhere/a.json", "=.*nowhere/a.json: no such parent folder"),
+        ("", " is empty: give a file"),
+        ("read", "=.*read: the command uses this file already, give another"),
+    ],
+)
+def test_an_output_replaces_no_device_folder_or_file_that_is_read(
+    tmp_path, monkeypatch, path, message
+):
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo("pipe")
+    with pytest.raises(UsageError, match=f"^--output{message}$"):
+        check_output_path("output", path, str(tmp_path / "read"), None)

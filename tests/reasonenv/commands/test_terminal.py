@@ -5,10 +5,10 @@ import json
 from pathlib import Path
 
 import pytest
-from helpers.hostile_server import OK, answer, chat, hostile_server, refusal
+from helpers.hostile_server import OK, answer, chat, hostile_server, once, refusal
 
 import reasonenv
-from reasonenv import ask, check, score
+from reasonenv import ask, score
 from reasonenv.console import printable
 from reasonenv.env import ReasonEnv
 from reasonenv.problem import Problem
@@ -66,7 +66,7 @@ def test_a_server_writes_no_control_characters(kind, tmp_path, capsys):
     ]
     for number, piece in enumerate(pieces):
         path = tmp_path / f"{number}.jsonl"
-        with hostile_server(lambda send, piece=piece: send(piece)) as url:
+        with hostile_server(once(piece)) as url:
             words = ["--env", "Figures-v2", "--url", url, "--model", "m", "--output", str(path)]
             assert ask.main([*words, "--num-problems", "1", "--timeout", "1"]) == 1
         check_printed(capsys)
@@ -90,20 +90,6 @@ def rows(folder, attack):
     text = "".join(json.dumps(row) + "\n" for row in lines)
     (folder / "test.jsonl").write_text(text)
     return folder
-
-
-@pytest.mark.parametrize("kind", SOME)
-def test_a_data_set_writes_no_control_characters(kind, tmp_path, capsys):
-    attack = ATTACKS[kind]
-    name = attack.replace("\x00", "0").replace("/", "")
-    folder = rows(tmp_path / f"data{name}", attack)
-    assert check.main(["MATH500-v0", "--data", str(folder)]) in (1, 2)
-    # No row with half a surrogate pair makes a problem of this data set, which is one line.
-    assert bool(check_printed(capsys).out) == (kind != "surrogate")
-    assert check.main([str(folder / "test.jsonl")]) == 1
-    assert check_printed(capsys).out
-    assert check.main(["MATH500-v0", "--data", str(folder / "none")]) == 2
-    assert check_printed(capsys).err.startswith("error: there is no folder")
 
 
 @pytest.mark.parametrize("kind", SOME)

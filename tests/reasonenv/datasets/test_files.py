@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import socket
 
 import pandas
 import pytest
@@ -92,8 +93,13 @@ def test_a_row_that_cannot_be_read_stays_in_its_place(tmp_path):
 
 
 def test_pipes_and_devices_are_neither_read_nor_replaced(tmp_path):
+    # A read of most of these would never end.
     os.mkfifo(tmp_path / "pipe")
-    for path in (tmp_path / "pipe", tmp_path):
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(tmp_path / "socket"))
+    for name in ("full", "null", "tty", "stdin"):
+        (tmp_path / name).symlink_to(f"/dev/{name}")
+    for path in (tmp_path, *tmp_path.iterdir()):
         with pytest.raises(DataError, match="is a pipe, a device or a folder: a regular file"):
             files.read_regular(path)
         with pytest.raises(UsageError, match="give a file"), atomic_write(path):

@@ -10,45 +10,11 @@ import reasonenv
 from reasonenv import check, score
 from reasonenv.errors import DataError
 
-IMAGE = "images/1.png"
 ROWS = {
-    "MMK12-v0": ("train", {"id": "0", "subject": "math", "image_path": IMAGE}),
-    "MathVision-v0": (
-        "test",
-        {"id": "0", "subject": "s", "options": [], "level": 1, "image": IMAGE},
-    ),
-    "MathVista-v0": (
-        "testmini",
-        {"pid": "0", "question_type": "free_form", "answer_type": "float", "precision": 1.0}
-        | {"metadata": {}, "image": IMAGE, "choices": None, "unit": None, "query": None},
-    ),
-    "MathVerse-v0": (
-        "testmini",
-        {"sample_index": "0", "question_type": "free-form", "metadata": {}, "image": IMAGE}
-        | {"query_cot": "?"},
-    ),
-    "WeMath-v0": (
-        "testmini",
-        {"question number": "0", "option": "A. 3; B. 7", "ID": "1", "key": "2steps_1"}
-        | {"image_path": IMAGE},
-    ),
-    "OlympiadBench-v0": (
-        "OE_TO_maths_en_COMP",
-        {"id": 0, "final_answer": ["7"], "answer_type": "Numerical", "context": None}
-        | {"is_multiple_answer": False, "solution": None},
-    ),
-    "MATH500-v0": (
-        "test",
-        {"problem": "What?", "unique_id": "0", "subject": "s", "level": 1, "solution": None},
-    ),
-    "AIME24-v0": ("test", {"problem": "What?", "id": 0, "solution": None}),
-    "AMC23-v0": ("test", {"id": 0}),
-    "GSM8K-v0": ("test", {"answer": "so\n#### 7"}),
-    "DAPOMath17k-v0": (
-        "train",
-        {"prompt": [{"content": "What?"}], "reward_model": {"ground_truth": "7"}}
-        | {"extra_info": {"index": "0"}},
-    ),
+    each["env"]: (each["split"], each["row"])
+    for each in map(
+        json.loads, Path(__file__).with_name("hostile_rows.jsonl").read_text().splitlines()
+    )
 }
 """A row of each data set, beside a question and an answer, and the split of its file."""
 

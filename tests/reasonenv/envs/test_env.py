@@ -66,19 +66,6 @@ def test_an_action_that_is_no_text_is_told_in_one_line(env, action):
         env.step(action)
 
 
-def test_resets_visit_every_problem_once_a_pass(env):
-    ids = [env.reset(seed=1)[1]["problem_id"]]
-    ids += [env.reset()[1]["problem_id"] for _ in range(13)]
-    everyone = {problem.id for problem in env.problems}
-    assert set(ids[:7]) == set(ids[7:]) == everyone
-    assert ids[:7] != ids[7:]
-
-
-def test_indices_pose_exactly_these_problems(env):
-    first = env.reset(options={"indices": [4, 2]})[1]["problem_id"]
-    assert [first, env.reset()[1]["problem_id"]] == ["train/14", "train/12"]
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -97,6 +84,8 @@ def test_indices_pose_exactly_these_problems(env):
         ({"subset": b"12"}, "subset=b'12': give a list"),
         ({"subset": np.zeros((2, 2), int)}, r"subset=array\(\[\[0, 0\], \[0, 0\]\]\): give a list"),
         ({"indices": np.array(3)}, r"indices=array\(3\): give a list"),
+        ({"indices": [0], "subset": [1]}, "reset got indices and subset: give one of them"),
+        ({"subset": [1, 7]}, r"index 7 in subset is not in \[0, 7\)"),
     ],
 )
 def test_options_that_do_not_fit_are_told(env, options, message):
@@ -181,23 +170,12 @@ def test_the_solution_and_the_reference_are_in_no_observation():
     ("kwargs", "message"),
     [
         ({"problems": []}, "there are no problems"),
-        ({"prompt": "poem"}, "no prompt is called 'poem'"),
         ({"render_mode": "human"}, "unknown render_mode='human'"),
     ],
 )
 def test_arguments_that_do_not_fit_are_told_at_once(kwargs, message):
     with pytest.raises(ValueError, match=message):
         ReasonEnv(**{"problems": toy.problems(), "rewards": toy.REWARDS, **kwargs})
-
-
-def test_make_and_gymnasiums_make_give_the_same_environment():
-    one, two = reasonenv.make("Figures-v2"), gymnasium.make("reasonenv/Figures-v2")
-    assert one.spec is not None
-    assert one.spec.id == two.spec.id == "reasonenv/Figures-v2"
-    ours, theirs = one.reset(seed=3), two.reset(seed=3)
-    np.testing.assert_equal(ours, theirs)
-    one.close()
-    two.close()
 
 
 def test_observations_and_infos_are_short_texts_and_stay_dicts():

@@ -7,45 +7,26 @@ from reasonenv.grading.reading import final_answer
 from reasonenv.problem import Problem
 from reasonenv.prompts import PROMPTS, find_prompt
 
-
-@pytest.mark.parametrize(
-    "element",
-    [
-        "Solve the question",
-        "think",
-        "latex format",
-        "$...$",
-        r"\boxed{}",
-        "<think> </think>",
-        "<answer> </answer>",
-        "$1+1=2$",
-        r"<answer>The answer is $\boxed{2}$ </answer>",
-        "start with <answer>",
-        "end with </answer>",
-    ],
+ELEMENTS = (
+    *("Solve the question", "think", "latex format", "$...$", r"\boxed{}", "<think> </think>"),
+    *("<answer> </answer>", "$1+1=2$", r"<answer>The answer is $\boxed{2}$ </answer>"),
+    *("start with <answer>", "end with </answer>"),
 )
-def test_the_cpgd_prompt_has_every_element_of_table_3(element):
-    assert element in find_prompt("cpgd").system
 
 
-def test_the_cpgd_prompt_puts_the_question_alone_into_the_users_words():
-    assert find_prompt("cpgd").user("How many?") == "How many?"
+def test_the_cpgd_prompt_has_every_element_of_table_3():
+    assert not [element for element in ELEMENTS if element not in find_prompt("cpgd").system]
 
 
-def test_the_example_of_the_cpgd_prompt_is_read_as_its_own_answer():
-    assert final_answer(find_prompt("cpgd").system.partition("which means")[0]) == "2"
+@pytest.mark.parametrize("name", ["cpgd", "mm_eureka"])
+def test_the_example_of_a_system_text_is_read_as_its_own_answer(name):
+    system = find_prompt(name).system
+    assert final_answer(system.partition("which means")[0]) == "2"
+    assert ("<think>" in system) == (name == "cpgd")
 
 
 def test_the_dapo_prompt_asks_for_a_last_line_with_the_answer():
-    words = find_prompt("dapo").user("How many?")
-    assert "How many?" in words
-    assert "Answer: $Answer (without quotes)" in words
-    assert "{question}" not in words
-
-
-def test_the_plain_prompt_adds_nothing():
-    assert find_prompt("plain").system == ""
-    assert find_prompt("plain").user("How many?") == "How many?"
+    assert "Answer: $Answer (without quotes)" in find_prompt("dapo").user("How many?")
 
 
 @pytest.mark.parametrize("name", PROMPTS)
@@ -84,12 +65,6 @@ def test_a_system_text_may_stand_in_front_of_the_user_text(name):
     system, words = find_prompt(name).ask(ASKED)
     expected = f"{system}\n\n{words}" if system else words
     assert find_prompt(f"{name}:user").ask(ASKED) == ("", expected)
-
-
-def test_the_prompt_of_the_evaluation_scripts_asks_for_no_think_block():
-    system = find_prompt("mm_eureka").system
-    assert "<think>" not in system
-    assert final_answer(system.partition("which means")[0]) == "2"
 
 
 def test_the_official_prompt_is_what_the_environment_calls_so(shared):

@@ -33,96 +33,27 @@ def drawn(split, level):
     return problems(split, level)[:300]
 
 
-def number(pattern, question):
-    """The number that a pattern finds in the one place where it matches."""
-    ((*groups,),) = (match.groups() for match in re.finditer(pattern, question))
-    (text,) = filter(None, groups)
-    return int(text)
+# Numbers of groups and of things in each.
+GROUPS = (
+    rf"(\d+) (?:full )?{BOX} (?:of|with) (\d+)|(\d+) rows of (\d+)|Each of (\d+) children has (\d+)"
+)
 
 
-def others(question, *numbers):
-    """Numbers of a question but for some."""
-    rest = [int(text) for text in re.findall(r"\d+", question)]
+def read(question, *patterns):
+    """The numbers of a question: those where patterns match, then the others, largest first."""
+    numbers, others = [], [int(text) for text in re.findall(r"\d+", question)]
+    for pattern in patterns:
+        match, *more = re.finditer(pattern, question)
+        assert pattern is GROUPS or not more, question
+        numbers += [int(text) for text in match.groups() if text]
     for value in numbers:
-        rest.remove(value)
-    return rest
+        others.remove(value)
+    return *numbers, *sorted(others, reverse=True)
 
 
-def groups(question):
-    """Numbers of groups and of things in each."""
-    match = re.search(
-        rf"(\d+) (?:full )?{BOX} (?:of|with) (\d+)|(\d+) rows of (\d+)|Each of (\d+) children has "
-        r"(\d+)",
-        question,
-    )
-    assert match, question
-    return [int(text) for text in match.groups() if text]
-
-
-# A reader of each question, by its words and numbers alone.
-def read_sum(question):
-    return sum(others(question))
-
-
-def read_difference(question):
-    larger, smaller = sorted(others(question), reverse=True)
-    return larger - smaller
-
-
-def read_product(question):
-    return prod(others(question))
-
-
-def read_quotient(question):
-    smaller, larger = sorted(others(question))
-    assert larger % smaller == 0
-    return larger // smaller
-
-
-def read_product_sum(question):
-    pattern = r"\+ (\d+)|[Aa]dd (\d+)|is (\d+) more|sum of (\d+) and the"
-    addend = number(pattern, question)
-    return addend + prod(others(question, addend))
-
-
-def read_sum_product(question):
-    factor = number(r"\* (\d+)|by (\d+)|is (\d+) times|product of (\d+) and the", question)
-    return factor * sum(others(question, factor))
-
-
-def read_gain_loss(question):
-    loss = number(r"(?:gives|takes|loses|sold) (\d+)", question)
-    return sum(others(question)) - 2 * loss
-
-
-def read_loose(question):
-    return prod(groups(question)) + sum(others(question, *groups(question)))
-
-
-def read_rest_of_largest(question):
-    """Change of a payment, or distance to a goal."""
-    largest = max(others(question))
-    return largest - prod(others(question, largest))
-
-
-def read_more_than(question):
-    difference = number(r"(\d+)(?: \w+)? (?:more|fewer)", question)
-    (base,) = others(question, difference)
-    return 2 * base + difference
-
-
-def read_times_as_many(question):
-    multiplier = number(r"(\d+) times|owns (\d+)\.", question)
-    (base,) = others(question, multiplier)
-    return base + multiplier * base
-
-
-def read_share_rest(question):
-    everything = max(others(question))
-    divisor = number(rf"among (\d+)|(\d+) (?:{BOX}|children|equal rows)", question)
-    (part,) = others(question, everything, divisor)
-    assert (everything - part) % divisor == 0
-    return (everything - part) // divisor
+def exact_quotient(a, b):
+    assert a % b == 0
+    return a // b
 
 
 def read_two_goods(question):
@@ -132,58 +63,57 @@ def read_two_goods(question):
     lines += [(counts[name], name, price) for name, price in prices.items()]
     (first, _, first_price), (second, _, second_price) = lines
     spent = int(first) * int(first_price) + int(second) * int(second_price)
-    return max(others(question)) - spent
+    return read(question)[0] - spent
 
 
-def read_two_sales(question):
-    return prod(groups(question)) - sum(others(question, *groups(question)))
-
-
-def read_team_goal(question):
-    goal, days = max(others(question)), number(r"(\d+) days", question)
-    return goal - days * sum(others(question, goal, days))
-
-
-def read_repack(question):
-    divisor = number(rf"(?:new {BOX} of|sets of|child gets|groups of) (\d+)", question)
-    (single,) = others(question, divisor, *groups(question))
-    everything = prod(groups(question)) + single
-    assert everything % divisor == 0
-    return everything // divisor
-
-
-def read_working_back(question):
-    loss = number(r"(?:sold|gave|selling|losing) (\d+)", question)
-    (now,) = others(question, loss, *groups(question))
-    return now - prod(groups(question)) + loss
-
-
-def read_three_people(question):
-    multiplier, fewer = number(r"(\d+) times", question), number(r"(\d+) fewer", question)
-    (base,) = others(question, multiplier, fewer)
-    return base + base * multiplier + (base * multiplier - fewer)
-
-
+# Of each family the patterns of its question, and the answer from the numbers in their order.
 READERS = {
-    **dict.fromkeys(("sum", "gain", "together"), read_sum),
-    **dict.fromkeys(("difference", "missing", "loss", "compare", "before"), read_difference),
-    **dict.fromkeys(("product", "groups", "price", "days"), read_product),
-    **dict.fromkeys(("quotient", "share", "pack"), read_quotient),
-    **dict.fromkeys(("change", "goal"), read_rest_of_largest),
-    "product_sum": read_product_sum,
-    "sum_product": read_sum_product,
-    "gain_loss": read_gain_loss,
-    "loose": read_loose,
-    "more_than": read_more_than,
-    "times_as_many": read_times_as_many,
-    "share_rest": read_share_rest,
-    "two_goods": read_two_goods,
-    "two_sales": read_two_sales,
-    "team_goal": read_team_goal,
-    "repack": read_repack,
-    "working_back": read_working_back,
-    "three_people": read_three_people,
+    **dict.fromkeys(("sum", "gain", "together"), ((), lambda *all: sum(all))),
+    **dict.fromkeys(
+        ("difference", "missing", "loss", "compare", "before"), ((), lambda a, b: a - b)
+    ),
+    **dict.fromkeys(("product", "groups", "price", "days"), ((), lambda a, b: a * b)),
+    **dict.fromkeys(("quotient", "share", "pack"), ((), exact_quotient)),
+    **dict.fromkeys(("change", "goal"), ((), lambda whole, *rest: whole - prod(rest))),
+    "product_sum": (
+        (r"\+ (\d+)|[Aa]dd (\d+)|is (\d+) more|sum of (\d+) and the",),
+        lambda addend, a, b: addend + a * b,
+    ),
+    "sum_product": (
+        (r"\* (\d+)|by (\d+)|is (\d+) times|product of (\d+) and the",),
+        lambda factor, a, b: factor * (a + b),
+    ),
+    "gain_loss": ((r"(?:gives|takes|loses|sold) (\d+)",), lambda loss, *rest: sum(rest) - loss),
+    "loose": ((GROUPS,), lambda a, b, *rest: a * b + sum(rest)),
+    "more_than": ((r"(\d+)(?: \w+)? (?:more|fewer)",), lambda more, base: 2 * base + more),
+    "times_as_many": ((r"(\d+) times|owns (\d+)\.",), lambda times, base: base + times * base),
+    "share_rest": (
+        (rf"among (\d+)|(\d+) (?:{BOX}|children|equal rows)",),
+        lambda divisor, whole, part: exact_quotient(whole - part, divisor),
+    ),
+    "two_sales": ((GROUPS,), lambda a, b, *rest: a * b - sum(rest)),
+    "team_goal": ((r"(\d+) days",), lambda days, goal, *rest: goal - days * sum(rest)),
+    "repack": (
+        (rf"(?:new {BOX} of|sets of|child gets|groups of) (\d+)", GROUPS),
+        lambda divisor, a, b, single: exact_quotient(a * b + single, divisor),
+    ),
+    "working_back": (
+        (r"(?:sold|gave|selling|losing) (\d+)", GROUPS),
+        lambda loss, a, b, now: now - a * b + loss,
+    ),
+    "three_people": (
+        (r"(\d+) times", r"(\d+) fewer"),
+        lambda times, fewer, base: base + 2 * base * times - fewer,
+    ),
 }
+
+
+def answer_of(family, question):
+    """The answer by the words and numbers of the question alone."""
+    if family == "two_goods":
+        return read_two_goods(question)
+    patterns, formula = READERS[family]
+    return formula(*read(question, *patterns))
 
 
 @pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES)
@@ -192,7 +122,7 @@ def test_the_answer_is_that_of_a_reader_of_the_question_in_each_phrasing(family)
     for split in ("train", "heldout_phrasings"):
         for problem in problems(split, family.levels[-1], families=[family.name])[:120]:
             seen.add(problem.metadata["phrasing"])
-            assert int(problem.answer) == READERS[family.name](problem.question), problem.question
+            assert int(problem.answer) == answer_of(family.name, problem.question)
             assert int(problem.answer) > 0
     texts = (*family.phrasings, *family.heldout_phrasings)
     assert seen == {*range(len({*texts}))}
@@ -301,15 +231,6 @@ def test_the_solution_earns_the_maximum_and_its_neighbours_nothing(split, level)
         assert total(rewards, problem.solution, problem, verdict)[0] == maximum(rewards)
         for distance in (-1, 1, 10):
             assert not grade(problem.solution, str(int(problem.answer) + distance)).correct
-
-
-@pytest.mark.parametrize(
-    "response", ["{}", "{}.", "The answer is {}.", "**{}**", "It is {}.", "\\boxed{{{}}}", "= {}"]
-)
-def test_free_text_is_graded_by_its_number(response):
-    for problem in problems(level=2)[:20]:
-        assert grade(response.format(problem.answer), problem.answer).correct
-        assert not grade(response.format(int(problem.answer) + 2), problem.answer).correct
 
 
 @pytest.mark.parametrize("level", LEVELS)

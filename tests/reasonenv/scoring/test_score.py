@@ -1,8 +1,6 @@
 import gzip
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -10,9 +8,9 @@ import pytest
 from reasonenv.grading import VERSION
 from reasonenv.score import main
 from reasonenv.scoring import score
-from reasonenv.scoring.intervals import over_clusters, wilson
-from reasonenv.scoring.response_files import SkipLog
+from reasonenv.scoring.responses import SkipLog
 from reasonenv.scoring.scoreboard import grade_responses, summarize
+from reasonenv.scoring.statistics import over_clusters, wilson
 
 SUBJECTS = ["algebra", "counting"]
 LABELS = [
@@ -41,16 +39,19 @@ def responses(right=range(1, 9)):
     ]
 
 
-def run(*arguments, **env):
-    command = [sys.executable, "-m", "reasonenv.score", *map(str, arguments)]
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **env}
-    return subprocess.run(command, capture_output=True, text=True, env=env, check=False)
+def command(env, data, path, *more):
+    return main(["--env", env, "--data", str(data), "--responses", str(path), *map(str, more)])
 
 
 def call(data, path, *more):
-    return main(
-        ["--env", "MathVision-v0", "--data", str(data), "--responses", str(path), *map(str, more)]
-    )
+    return command("MathVision-v0", data, path, *more)
+
+
+def saved(data, rows, *more, env="MathVision-v0"):
+    """The scores of rows that the command saves."""
+    output = data / "scores.json"
+    assert command(env, data, written(data / "r.jsonl", rows), "--output", output, *more) == 0
+    return json.loads(output.read_text())
 
 
 @pytest.mark.parametrize("flag", ["output", "verdicts"])
@@ -89,16 +90,12 @@ def test_scores_replace_no_file_of_the_command(tmp_path, monkeypatch, capsys, fl
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == before
 
 
-def test_the_command_prints_tables_and_saves_scores(data):
-    path = written(data / "responses.jsonl", responses(right=[1, 2, 3]))
-    output, verdicts = data / "scores.json", data / "verdicts.jsonl"
-    done = run(
-        *("--env", "MathVision-v0", "--data", data, "--responses", path),
-        *("--output", output, "--verdicts", verdicts),
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "37.50%" in done.stdout
-    scores = json.loads(output.read_text())
+def test_the_command_prints_tables_and_saves_scores(data, capsys):
+    verdicts = data / "verdicts.jsonl"
+    scores = saved(data, responses(right=[1, 2, 3]), "--verdicts", verdicts)
+    output = capsys.readouterr()
+    assert "37.50%" in output.out
+    assert output.err == ""
     assert (scores["env"], scores["num_problems"], scores["num_samples"]) == ("MathVision-v0", 8, 1)
     assert scores["accuracy"] == pytest.approx(3 / 8)
     assert scores["grader_version"] == VERSION
@@ -108,9 +105,8 @@ def test_the_command_prints_tables_and_saves_scores(data):
     assert scores["by"]["subject"]["counting"]["num"] == 4
     told = [json.loads(line) for line in verdicts.read_text().splitlines()]
     assert [row["correct"] for row in told] == [True] * 3 + [False] * 5
-    assert sorted(os.listdir(data)) == [
-        *("mathvision", "responses.jsonl", "scores.json", "verdicts.jsonl")
-    ]
+    names = ["mathvision", "r.jsonl", "scores.json", "verdicts.jsonl"]
+    assert sorted(os.listdir(data)) == names
 
 
 def test_bad_lines_are_told_one_by_one_and_the_rest_is_scored(data, capsys):
@@ -163,30 +159,35 @@ def test_what_a_kill_left_of_a_file_is_scored(data, capsys):
         assert 3 <= json.loads((data / "scores.json").read_text())["num_problems"] <= 7
 
 
-def test_rows_of_one_value_of_json_that_are_no_objects_are_told(data, capsys):
-    (data / "r.json").write_text(json.dumps({"1": {"response": "1"}, "2": 4}))
-    assert call(data, data / "r.json") == 0
-    assert capsys.readouterr().err.splitlines() == [
-        f"{data / 'r.json'}, row 2: skipped, 4 is no object"
-    ]
-
-
-def test_an_id_or_a_column_that_comes_twice_is_told(data, capsys):
-    path = data / "r.json"
-    path.write_text('{"1": {"response": "1"},\n "1": {"response": "0"}}')
-    assert call(data, path) == 2
-    assert capsys.readouterr().err == f"error: {path} is not JSON: the key '1' comes 2 times\n"
-    path.write_text('{"1": {"response": "1"},\n "2": {"response": "4", "response": "0"}}')
-    assert call(data, path) == 2
-    assert "the key 'response' comes 2 times" in capsys.readouterr().err
-
-
-def test_an_answer_that_is_null_counts_as_wrong_and_is_told(data, capsys):
-    path = written(data / "r.jsonl", [{"id": "1", "response": None}, *responses()[1:]])
-    assert call(data, path) == 0
-    assert capsys.readouterr().err.splitlines() == [
-        f"{path}, line 1 (id '1'): its response is null and counts as empty"
-    ]
+@pytest.mark.parametrize(
+    ("name", "content", "status", "told"),
+    [
+        ("r.json", '{"1": {"response": "1"}, "2": 4}', 0, "{}, row 2: skipped, 4 is no object"),
+        (
+            "r.json",
+            '{"1": {"response": "1"},\n "1": {"response": "0"}}',
+            2,
+            "error: {} is not JSON: the key '1' comes 2 times",
+        ),
+        (
+            "r.json",
+            '{"1": {"response": "1"},\n "2": {"response": "4", "response": "0"}}',
+            2,
+            "the key 'response' comes 2 times",
+        ),
+        (
+            "r.jsonl",
+            '{"id": "1", "response": null}\n{"id": "2", "response": "4"}',
+            0,
+            "{}, line 1 (id '1'): its response is null and counts as empty",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_row_is_one_line(data, capsys, name, content, status, told):
+    (data / name).write_text(content)
+    assert call(data, data / name) == status
+    (line,) = capsys.readouterr().err.splitlines()
+    assert told.format(data / name) in line
 
 
 def test_another_response_to_a_problem_is_a_sample_of_it_and_is_told(data):
@@ -280,15 +281,24 @@ def test_labels_are_found_through_the_variable(data, monkeypatch):
     assert score("MathVision-v0", responses())["accuracy"] == 1.0
 
 
+def mathverse_label(n, version, answer="B"):
+    """Versions of a problem follow each other in the data set, as on the hub."""
+    return {
+        "sample_index": str(n),
+        "problem_index": str(n // 5),
+        "problem_version": version,
+        "answer": answer,
+        "question_type": "multi-choice",
+        "question": "",
+        "metadata": {"subject": "Functions", "subfield": "Property"},
+    }
+
+
 def test_mathverse_counts_the_versions_with_images(tmp_path):
     versions = ["Text Dominant", "Vision Only", "Text Only"]
-    rows = [
-        {"sample_index": str(n), "answer": "B", "question_type": "multi-choice", "question": ""}
-        | {"problem_version": version, "metadata": {"subject": "Functions", "subfield": "Property"}}
-        for n, version in enumerate(versions)
-    ]
+    rows = [mathverse_label(5 * n, version) for n, version in enumerate(versions)]
     written(tmp_path / "mathverse" / "testmini.jsonl", rows)
-    given = [{"id": str(n), "response": f"Answer: {answer}"} for n, answer in enumerate("BAB")]
+    given = [{"id": str(5 * n), "response": f"Answer: {answer}"} for n, answer in enumerate("BAB")]
     scores = score("MathVerse-v0", given, tmp_path)
     assert (scores["num_problems"], scores["accuracy"]) == (2, 0.5)
     assert scores["by"]["problem_version"]["Text Only"]["accuracy"] == 1.0
@@ -356,40 +366,31 @@ def test_every_rate_lies_between_zero_and_one(sampled, data):
 
 
 def test_two_files_of_responses_are_compared_problem_by_problem(data, capsys):
-    ours = written(data / "a.jsonl", responses())
-    theirs = written(data / "b.jsonl", [*responses(right=[1, 2])[:6]])
-    output = data / "scores.json"
-    assert call(data, ours, "--compare", theirs, "--output", output) == 0
-    result = json.loads(output.read_text())["compared"]
-    assert (result["num_problems"], result["wins"], result["losses"], result["ties"]) == (
-        6,
-        4,
-        0,
-        2,
-    )
+    theirs = written(data / "b.jsonl", responses(right=[1, 2])[:6])
+    result = saved(data, responses(), "--compare", theirs)["compared"]
+    counts = [result[name] for name in ("num_problems", "wins", "losses", "ties")]
+    assert counts == [6, 4, 0, 2]
     assert result["difference"] == pytest.approx(4 / 6)
     assert result["p_value"] == pytest.approx(2 / 2**4)
     assert result["accuracies"] == pytest.approx([1, 1 / 3])
     assert result["intervals"] == [wilson(6, 6), wilson(2, 6)]
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
-    assert f"{ours} 6 100.00% 60.97% to 100.00%" in lines
+    assert f"{data / 'r.jsonl'} 6 100.00% 60.97% to 100.00%" in lines
     assert any(line.startswith("difference 6 +66.67% ") for line in lines)
     test = (
         "Exact McNemar test: p = 0.125; the first is better on 4 problems, worse on 0, equal on 2"
     )
     assert test in lines
     # The other way round it is the same test.
-    assert call(data, theirs, "--compare", ours, "--output", output) == 0
-    turned = json.loads(output.read_text())["compared"]
+    ours = written(data / "a.jsonl", responses())
+    turned = saved(data, responses(right=[1, 2])[:6], "--compare", ours)["compared"]
     assert (turned["losses"], turned["p_value"]) == (4, result["p_value"])
 
 
 def test_two_files_with_several_samples_have_a_test_over_problems(data, capsys):
-    ours = written(data / "a.jsonl", [*responses(), *responses(right=[1, 2, 3])])
     theirs = written(data / "b.jsonl", [*responses(right=[1]), *responses(right=[])])
-    output = data / "scores.json"
-    assert call(data, ours, "--compare", theirs, "--output", output) == 0
-    result = json.loads(output.read_text())["compared"]
+    rows = [*responses(), *responses(right=[1, 2, 3])]
+    result = saved(data, rows, "--compare", theirs)["compared"]
     assert result["test"] == "Exact sign-flip test over problems"
     assert result["accuracies"] == pytest.approx([11 / 16, 1 / 16])
     assert "Exact sign-flip test over problems: p = 0.00781" in capsys.readouterr().out
@@ -429,7 +430,7 @@ def test_the_table_says_whose_rules_and_how_many_problems_are_missing(data, caps
     assert "3 problems of the split have no response, and do not count" in output
     written(data / "aime24" / "test.jsonl", [{"id": 60, "answer": "033"}])
     path = written(data / "b.jsonl", [{"id": "60", "response": "\\boxed{33}"}])
-    main(["--env", "AIME24-v0", "--data", str(data), "--responses", str(path)])
+    command("AIME24-v0", data, path)
     assert f"Final answers by this package's grader, version {VERSION}" in capsys.readouterr().out
 
 
@@ -453,10 +454,8 @@ def test_a_judge_gives_verdicts_or_answers(data, monkeypatch, capsys, name, accu
     monkeypatch.syspath_prepend(str(data))
     rows = [{"id": str(n), "response": f"I say {n * n}"} for n in range(1, 7)]
     rows += [{"id": "7", "response": "49"}, {"id": "8", "response": ""}]
-    output = data / "scores.json"
-    path = written(data / "r.jsonl", rows)
-    assert call(data, path, "--judge", f"own_judge:{name}", "--output", output) == 0
-    assert json.loads(output.read_text())["accuracy"] == pytest.approx(accuracy)
+    scores = saved(data, rows, "--judge", f"own_judge:{name}")
+    assert scores["accuracy"] == pytest.approx(accuracy)
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == told
     assert all("no such model" in line for line in lines)
@@ -474,19 +473,6 @@ def test_equal_files_give_equal_scores_whatever_the_order(data):
     assert summarize(grade_responses("MathVision-v0", rows[::-1], data), seed=1) == first
     other = summarize(grade_responses("MathVision-v0", rows, data), seed=2)
     assert other["accuracy"] == first["accuracy"]
-
-
-def mathverse_label(n, version, answer="B"):
-    """Versions of a problem follow each other in the data set, as on the hub."""
-    return {
-        "sample_index": str(n),
-        "problem_index": str(n // 5),
-        "problem_version": version,
-        "answer": answer,
-        "question_type": "multi-choice",
-        "question": "",
-        "metadata": {"subject": "Functions", "subfield": "Property"},
-    }
 
 
 VERSIONS = ["Text Dominant", "Text Lite", "Vision Intensive", "Vision Dominant", "Vision Only"]
@@ -511,8 +497,7 @@ def test_versions_of_a_problem_are_one_cluster_in_every_interval(verse, capsys):
     assert scores["interval"] == over_clusters([5, 5, 5, 0, 0, 0], [5] * 6)
     assert scores["by"]["subject"]["Functions"]["interval"] == scores["interval"]
     assert scores["by"]["problem_version"]["Vision Only"]["interval"] == wilson(3, 6)
-    path = written(verse / "r.jsonl", verse_responses(right=[0]))
-    assert main(["--env", "MathVerse-v0", "--data", str(verse), "--responses", str(path)]) == 0
+    saved(verse, verse_responses(right=[0]), env="MathVerse-v0")
     assert "Intervals are over 6 clusters of problems" in capsys.readouterr().out
 
 
@@ -526,12 +511,9 @@ def test_versions_of_a_problem_are_one_cluster_in_rows_of_the_visualizer(tmp_pat
 
 
 def test_two_models_are_compared_over_clusters(verse, tmp_path, capsys):
-    ours = written(tmp_path / "a.jsonl", verse_responses(right=[0, 1, 2]))
     theirs = written(tmp_path / "b.jsonl", verse_responses(right=[2]))
-    output = tmp_path / "scores.json"
-    files = ["--responses", ours, "--compare", theirs, "--output", output, "--data", verse]
-    assert main(["--env", "MathVerse-v0", *map(str, files)]) == 0
-    result = json.loads(output.read_text())["compared"]
+    rows = verse_responses(right=[0, 1, 2])
+    result = saved(verse, rows, "--compare", theirs, env="MathVerse-v0")["compared"]
     # Ten verdicts differ, of two problems: of four signs two are as extreme.
     assert (result["wins"], result["p_value"]) == (10, 0.5)
     assert result["intervals"][0] == over_clusters([5, 5, 5, 0, 0, 0], [5] * 6)

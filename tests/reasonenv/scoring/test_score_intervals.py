@@ -6,17 +6,17 @@ import math
 import numpy as np
 import pytest
 
-from reasonenv.scoring.intervals import (
+from reasonenv.scoring.statistics import (
     over_clusters,
     over_pairs,
     over_problems,
     over_ratios,
     over_samples,
+    paired_comparison,
     standard_error,
     student_t,
     wilson,
 )
-from reasonenv.scoring.statistics import paired_comparison
 
 
 def coverage(intervals, truths):

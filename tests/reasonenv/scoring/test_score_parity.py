@@ -5,8 +5,8 @@ import json
 import pytest
 
 from reasonenv.scoring.benchmarks.gsm8k import grades
-from reasonenv.scoring.benchmarks.olympiadbench import equal_answers
-from reasonenv.scoring.final_answers import LabeledResponse
+from reasonenv.scoring.benchmarks.olympiadbench import judge
+from reasonenv.scoring.responses import LabeledResponse
 from reasonenv.scoring.scoreboard import grade_responses, summarize
 
 # The scores were published with earlier labels: one grade had another name, and which skills a
@@ -126,11 +126,8 @@ def test_olympiadbench_examples_of_its_judge_are_judged_as_they_say(shared):
     assert len(cases) == 36
     for reference, case in cases:
         precision = case.get("precision", 1e-8)
-        precision = float(precision) if isinstance(precision, str) else precision
-        assert equal_answers(reference, case["answer"], precision) == case["equal"], (
-            reference,
-            case,
-        )
+        precisions = precision if isinstance(precision, list) else [float(precision)]
+        assert judge(reference, case["answer"], precisions)[0] == case["equal"], (reference, case)
 
 
 def test_olympiadbench_verdicts_on_outputs_are_those_of_its_judge(shared):

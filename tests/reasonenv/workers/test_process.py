@@ -121,6 +121,22 @@ def test_a_worker_ends_when_its_pipe_closes(tmp_path):
         assert wait_until(lambda: not descendants() - before)
 
 
+def sent_by(target, method="fork", daemon=False):
+    """What a child of a start method sends through the pipe that it is given; it ends by itself."""
+    context = multiprocessing.get_context(method)
+    ours, theirs = context.Pipe()
+    process = context.Process(target=target, args=(theirs,), daemon=daemon)
+    process.start()
+    try:
+        assert ours.poll(60)
+        message = ours.recv()
+        process.join(30)
+        assert process.exitcode == 0
+    finally:
+        process.kill()
+    return message
+
+
 def judge(connection) -> None:
     workers.grade_by_rules = unsettled  # in this child alone
     with Grader(num_workers=1) as grader:
@@ -131,21 +147,12 @@ def judge(connection) -> None:
 @pytest.mark.parametrize("method", ["fork", "forkserver", "spawn"])
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_daemon_of_any_start_method_may_grade(method):
-    context = multiprocessing.get_context(method)
-    ours, theirs = context.Pipe()
-    process = context.Process(target=judge, args=(theirs,), daemon=True)
-    process.start()
-    assert ours.poll(60)
     # The two processes are the server and its worker.
-    assert ours.recv() == ([True, False], 2)
-    process.join(30)
-    assert process.exitcode == 0
+    assert sent_by(judge, method, daemon=True) == ([True, False], 2)
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_forked_grader_grades_in_both_processes(tmp_path):
-    context = multiprocessing.get_context("fork")
-    ours, theirs = context.Pipe()
     before = descendants()
     closed = Grader()
     closed.close()
@@ -154,7 +161,7 @@ def test_a_forked_grader_grades_in_both_processes(tmp_path):
         here = descendants() - before
         pending = grader.submit(r"\boxed{spin}", "x")
 
-        def child() -> None:
+        def child(connection) -> None:
             # A grade in progress in the parent's worker never arrives in the child.
             with pytest.raises(RuntimeError, match="forked before this grade was ready"):
                 pending.result(timeout=10)
@@ -162,14 +169,9 @@ def test_a_forked_grader_grades_in_both_processes(tmp_path):
             grader.close()
             with pytest.raises(ValueError, match="closed"):
                 closed.submit("1", "1")
-            theirs.send([grade.status for grade in grades])
+            connection.send([grade.status for grade in grades])
 
-        process = context.Process(target=child)
-        process.start()
-        assert ours.poll(60)
-        assert ours.recv() == ["ok", "ok", "timeout"]
-        process.join(30)
-        assert process.exitcode == 0
+        assert sent_by(child) == ["ok", "ok", "timeout"]
         assert pending.result(timeout=30).status == "timeout"
         assert grader.grade([r"\boxed{z}"], ["z"])[0].correct
         assert min(here) in descendants()
@@ -177,22 +179,9 @@ def test_a_forked_grader_grades_in_both_processes(tmp_path):
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_forked_child_has_the_released_reward_as_well():
-    context = multiprocessing.get_context("fork")
-    ours, theirs = context.Pipe()
-    problem, grade = Problem("1", "1 + 1?", "2"), Grade(True, "2", "ok")
-    assert mm_eureka("<answer> 2 </answer>", problem, grade) == 1
-
-    def child() -> None:
-        theirs.send(mm_eureka("<answer> 2 </answer>", problem, grade))
-
-    process = context.Process(target=child)
-    process.start()
-    try:
-        assert ours.poll(60)
-        assert ours.recv() == 1
-    finally:
-        process.kill()
-        process.join()
+    arguments = "<answer> 2 </answer>", Problem("1", "1 + 1?", "2"), Grade(True, "2", "ok")
+    assert mm_eureka(*arguments) == 1
+    assert sent_by(lambda connection: connection.send(mm_eureka(*arguments))) == 1
 
 
 @pytest.mark.slow(reason="eight forks of a process that grades in two threads")
