@@ -298,12 +298,12 @@ class Learner(ABC):
         divergence = self.second_context.divergence
         if divergence is None or "divergence" in extras:
             return given
-        pair = [extras.get(name) for name in ("logits", "teacher_logits")]
-        if any(values is None for values in pair):
+        logits, teacher = (extras.get(name) for name in ("logits", "teacher_logits"))
+        if logits is None or teacher is None:
             raise UsageError(
                 f"{type(self).__name__} needs logits and teacher_logits, or their divergence"
             )
-        return given | {"divergence": divergence_of_logits(divergence, *pair)}
+        return given | {"divergence": divergence_of_logits(divergence, logits, teacher)}
 
     def select_extras(self, **values: Any) -> dict[str, Any]:
         """The learner's `inputs`, by name; entropy and divergence may come with the loss.
