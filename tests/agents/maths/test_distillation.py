@@ -90,6 +90,13 @@ def test_the_weight_of_sdpg_is_that_of_the_golden_table(shared):
         assert beta == pytest.approx(2 * row["factor"], rel=1e-9)
 
 
+def test_the_weight_of_sdpg_rises_falls_and_ends_at_zero():
+    learner = SDPG(beta=2.0, warmup=4, decay=10)
+    weights = [learner.at_step(k, 20).beta for k in (1, 4, 10, 15, 20)]
+    assert weights == [0.5, 2.0, 2.0, 1.0, 0.0]
+    assert replace(learner, warmup=0, decay=0).at_step(20, 20).beta == 2.0
+
+
 @pytest.mark.parametrize("weight", [0.0, 1.0, -0.5])
 def test_a_weight_outside_the_open_interval_is_refused_in_one_line(weight):
     with pytest.raises(UsageError, match=rf"^jensen_shannon got the weight {weight}: give one"):
@@ -173,6 +180,18 @@ def test_responses_without_a_context_leave_the_mean_or_have_no_divergence():
     rewarded = beside.compute_loss(*given, **further)
     alone = beside.compute_loss(*given, divergence=0 * divergence, distilled=distilled)
     assert (rewarded - alone).item() == pytest.approx((own.sum() / given[3].sum()).item())
+
+
+@pytest.mark.parametrize("learner", [OPD(estimator="k2", reward_weight=1.0), PAPO(gamma=1.0)])
+def test_without_a_context_the_sampled_tokens_have_no_divergence_either(learner):
+    given, values = arguments()
+    name, distilled = learner.second_context.name, torch.tensor([True, False] * 3)
+    others = values + (~distilled[:, None]).double()  # other values where there is no context
+    one, two = (
+        learner.compute_loss(*given, **{name: x, "distilled": distilled}) for x in (values, others)
+    )
+    torch.testing.assert_close(one, two)
+    assert not torch.isclose(learner.compute_loss(*given, **{name: others}), one)
 
 
 def test_a_ratio_far_above_its_cap_weighs_no_more():
