@@ -89,11 +89,6 @@ class Chat:
         self.banned = banned_tokens(tokenizer, config, self.eos)
         self._special = re.compile("|".join(map(re.escape, special)) or "(?!)")
 
-    @property
-    def patching(self) -> dict[str, Any] | None:
-        """How images become patches, for a comparison with another model's; None without images."""
-        return None if self.image_processor is None else self.image_processor.to_dict()
-
     def check(self) -> tuple[int, ...]:
         """Token ids of a first prompt, so that an unusable chat template is found at once.
 

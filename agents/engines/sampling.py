@@ -178,13 +178,13 @@ def log_prob(
     """
     logits = head.forward
 
-    def chunk(hidden: Tensor, tokens: Tensor, taught: Tensor, sums: list[Tensor]) -> Any:
+    def chunk(hidden: Tensor, tokens: Tensor, teacher: Tensor, sums: list[Tensor]) -> Any:
         own = policy(logits(hidden))
         values = _TokenLogProb.apply(own, tokens, sums)
         if target is None:
             return values
         with torch.no_grad():
-            other = target.logits(taught)
+            other = target.logits(teacher)
         return *values, _Divergence.apply(own, other, target.divergence)
 
     def chunks(hidden: Tensor) -> tuple[Tensor, ...]:

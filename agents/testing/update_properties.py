@@ -69,7 +69,7 @@ def _trains_on_compute_loss(learner: Learner, draw: Draw) -> None:
     if second is not None and second.divergence is not None:
         options["distillation"] = Distillation(Teacher(), second.divergence)
     log_prob, entropy, *divergence = policy.forward(responses, **options)
-    taught = Teacher().log_prob(policy, responses)
+    teacher_log_prob = Teacher().log_prob(policy, responses)
     loss = learner.compute_loss(
         log_prob,
         log_prob.detach(),
@@ -83,8 +83,8 @@ def _trains_on_compute_loss(learner: Learner, draw: Draw) -> None:
         texts=responses.texts,
         tokens=responses.tokens,
         reward_parts=responses.reward_parts,
-        teacher_log_prob=taught,
-        corrupted_log_prob=taught,
+        teacher_log_prob=teacher_log_prob,
+        corrupted_log_prob=teacher_log_prob,
         distilled=responses.distilled,
         **dict(zip(("divergence",), divergence, strict=False)),
     )

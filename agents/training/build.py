@@ -145,7 +145,10 @@ def _teacher(
     folder, device = model_folder(str(run.teacher)), local_device()
     trust: Any = {"trust_remote_code": run.trust_remote_code}
     model, own = load_model(folder, device, dtype, run.max_pixels, **trust)
-    if own.tokenizer.get_vocab() != chat.tokenizer.get_vocab() or own.patching != chat.patching:
+    vocabularies = [part.tokenizer.get_vocab() for part in (own, chat)]
+    processors = [part.image_processor for part in (own, chat)]
+    patches = [processor and processor.to_dict() for processor in processors]
+    if vocabularies[0] != vocabularies[1] or patches[0] != patches[1]:
         raise UsageError(
             f"--teacher {run.teacher} has another tokenizer than --model {run.model}, or reads "
             "images in other patches: take a model of the same family"

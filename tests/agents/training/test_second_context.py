@@ -238,6 +238,27 @@ def test_responses_without_a_context_have_no_loss_where_one_is_required():
     assert not torch.equal(engine.logits, logits)
 
 
+def test_an_update_divides_by_the_tokens_of_responses_with_a_context_as_compute_loss_does():
+    logits = torch.tensor([[[0.5, 0, 0]] * 2, [[1.0, 0, -1]] * 2], dtype=torch.float64)
+    responses = respond([0, 0], torch.tensor([[0, 1], [2, 0]]), [2, 1])
+    contexts = respond([1, 1], responses.tokens, [2, 1]).prompts
+    distilled = torch.tensor([False, True])
+    responses = replace(responses, contexts=contexts, distilled=distilled)
+    learner = SDPO(sampler_correction=None)  # the table has no sampler
+    passes, reward = Passes(minibatch_size=2, microbatch_size=1), torch.zeros(1, 2)
+    metrics = update(learner, BanditEngine(logits), responses, reward, passes)
+    log_prob = BanditEngine(logits).forward(responses)[0].detach()
+    loss = learner.compute_loss(
+        *(log_prob, log_prob, reward.flatten(), responses.mask, 2),
+        logits=logits[[0, 0]],
+        teacher_logits=logits[[1, 1]],
+        distilled=distilled,
+    )
+    assert metrics["train/loss"] == pytest.approx(loss.item())
+    assert metrics["policy/divergence"] == pytest.approx(loss.item())
+    assert metrics["response/context"] == 0.5
+
+
 def test_without_adapters_the_initial_policy_teaches(folder):
     pytest.importorskip("peft", reason="needs peft")
     adapt = {"r": 4, "target_modules": "all-linear"}
