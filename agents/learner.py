@@ -13,6 +13,7 @@ from torch import Tensor
 from agents import references
 from agents.advantages import AllReduce
 from agents.corrections import SamplerCorrection, corrected, uncorrected
+from agents.distillation import SecondContext, divergence_of_logits
 from agents.errors import UsageError
 from agents.losses import per_token
 from agents.reductions import Reduction, sequence_mean, token_mean
@@ -115,6 +116,26 @@ class Learner(ABC):
         return references.fixed if self.uses_reference else None
 
     @property
+    def second_context(self) -> SecondContext | None:
+        """The teacher and its prompt, for a learner that has one."""
+        return None
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Names of all extras of the batch: `reads`, and those of the second context."""
+        context = self.second_context
+        return self.reads if context is None else (*self.reads, context.value, "distilled")
+
+    def at_step(self, step: int, num_steps: int) -> "Learner":
+        """The algorithm of a training step, by default the same in all: a schedule of its fields.
+
+        Args:
+            step: From 1.
+            num_steps: Of the run.
+        """
+        return self
+
+    @property
     def uses_sampler(self) -> bool:
         """True if the loss reads `sampler_log_prob`."""
         return self.sampler_correction not in (None, uncorrected)
@@ -165,6 +186,18 @@ class Learner(ABC):
                 rollout's update, so of its first minibatch alone.
         """
         return replace(batch, advantage=self.token_advantage(batch, all_reduce))
+
+    def ref_log_prob(self, batch: Batch) -> PerToken:
+        """Log-probabilities under the reference policy, which may be the old one.
+
+        Raises:
+            UsageError: For another one, where `batch.ref_log_prob` is missing.
+        """
+        if not self.uses_reference:
+            return batch.old_log_prob
+        if batch.ref_log_prob is None:
+            raise UsageError("this loss needs ref_log_prob: give it, or the reference no weight")
+        return batch.ref_log_prob
 
     def curriculum(
         self, history: Sequence[Mapping[str, Any]], problems: Sequence[Any]
@@ -236,6 +269,7 @@ class Learner(ABC):
         if unknown := extras.keys() - {*EXTRAS, *SECOND_CONTEXT, *self.reads}:
             raise UsageError(f"{type(self).__name__} does not read {min(unknown)}")
         parts_by_name = RewardParts(reward_parts or {})
+        extras |= self._of_second_context(log_prob, extras)
         extras = self.select_extras(entropy=entropy, reward_parts=parts_by_name, **extras)
         parts = extras.get("reward_parts", {}).items()
         groups = RewardParts({name: part.reshape(-1, group_size) for name, part in parts})
@@ -243,27 +277,46 @@ class Learner(ABC):
         advantage = advantage.flatten()[:, None].expand_as(log_prob)
         advantage = advantage if token_advantage is None else token_advantage
         mask = response_mask if truncated is None else response_mask & ~truncated[:, None]
+        if self.second_context is not None and self.second_context.required:
+            mask = mask & extras["distilled"][:, None]
         if self.uses_sampler and sampler_log_prob is not None:
             self.check_sampler(bool(sampler_log_prob[mask].isnan().any()))
         policies = old_log_prob, old_log_prob, ref_log_prob, sampler_log_prob
         extras.pop("entropy", None)
+        divergence = extras.pop("divergence", None)
         batch = Batch(mask, advantage, *policies, extras)
         batch = self.prepare(batch, lambda part: part, log_prob.detach())
         weight = self.reduction(mask.sum(-1), group_size)
-        return self.weighted(log_prob, batch, weight, entropy)
+        return self.weighted(log_prob, batch, weight, entropy, divergence)
+
+    def _of_second_context(self, log_prob: PerToken, extras: Mapping[str, Any]) -> dict[str, Any]:
+        """Which responses have a context, by default all, and the divergence, from logits."""
+        if self.second_context is None:
+            return {}
+        every = log_prob.new_ones(len(log_prob)).bool()
+        given = {"distilled": extras.get("distilled", every)}
+        divergence = self.second_context.divergence
+        if divergence is None or "divergence" in extras:
+            return given
+        logits, teacher = (extras.get(name) for name in ("logits", "teacher_logits"))
+        if logits is None or teacher is None:
+            raise UsageError(
+                f"{type(self).__name__} needs logits and teacher_logits, or their divergence"
+            )
+        return given | {"divergence": divergence_of_logits(divergence, logits, teacher)}
 
     def select_extras(self, **values: Any) -> dict[str, Any]:
-        """Those of the values that the learner `reads`, by name; `entropy` may come with the loss.
+        """The learner's `inputs`, by name; entropy and divergence may come with the loss.
 
         Raises:
             UsageError: One of them is missing, None or empty.
         """
-        for name in self.reads:
-            value = values.get(name)
-            if (value is None or not len(value)) and (name != "entropy" or name in values):
+        for name in self.inputs:
+            value, is_late = values.get(name), name in ("entropy", "divergence")
+            if (value is None or not len(value)) and (not is_late or name in values):
                 there = "" if name in EXTRAS else f": there are {', '.join(values)}"
                 raise UsageError(f"{type(self).__name__} reads {name}, and none is given{there}")
-        return {name: value for name, value in values.items() if name in self.reads}
+        return {name: value for name, value in values.items() if name in self.inputs}
 
     def weighted(
         self,
@@ -271,11 +324,15 @@ class Learner(ABC):
         batch: Batch,
         weight: PerResponse,
         entropy: PerToken | None = None,
+        divergence: PerToken | None = None,
     ) -> Scalar:
         """Sum of the token losses, weighted by response; padding has neither value nor gradient."""
         log_prob = log_prob.where(batch.mask, batch.old_log_prob.where(batch.mask, 0.0))
         if entropy is not None and "entropy" in self.reads:
             batch = batch.with_extras(entropy=entropy.where(batch.mask, 0.0))
+        if divergence is not None:
+            has_value = batch.mask & batch.distilled[:, None]
+            batch = batch.with_extras(divergence=divergence.where(has_value, 0.0))
         factor = None
         if self.sampler_correction is not None:
             batch, factor = corrected(self.sampler_correction, batch, log_prob)
@@ -334,15 +391,3 @@ class ReferenceLearner(Learner):
     def reference_schedule(self) -> Refresh | None:
         """`reference`, or None where no second model is needed."""
         return self.reference if self.uses_reference else None
-
-    def ref_log_prob(self, batch: Batch) -> PerToken:
-        """Log-probabilities under the reference policy, which may be the old one.
-
-        Raises:
-            UsageError: For another one, where `batch.ref_log_prob` is missing.
-        """
-        if not self.uses_reference:
-            return batch.old_log_prob
-        if batch.ref_log_prob is None:
-            raise UsageError("this loss needs ref_log_prob: give it, or beta None for without")
-        return batch.ref_log_prob

@@ -20,7 +20,7 @@ Mask = Bool[Tensor, "b t"]
 EXTRAS = ("entropy", "old_entropy", "texts", "tokens", "reward_parts")
 """Properties of `Batch` that every update gives to a learner whose `reads` names them."""
 SECOND_CONTEXT = (
-    *("teacher_log_prob", "corrupted_log_prob", "distilled"),
+    *("teacher_log_prob", "corrupted_log_prob", "distilled", "divergence"),
     *("logits", "teacher_logits", "sampler_logits", "token"),
 )
 """Further names that `compute_loss` knows: of a teacher, or the policy after another prompt."""
@@ -72,11 +72,18 @@ class Responses:
     """Components of the reward, where the learner reads them."""
     present: Mask = None  # pyright: ignore[reportAssignmentType] - see `__post_init__`
     """True on tokens, False on padding; by default `mask`, where every token has a loss."""
+    contexts: tuple[Prompt, ...] = ()
+    """The prompts after which a teacher reads the responses; () for `prompts` themselves."""
+    distilled: Bool[Tensor, " b"] = None  # pyright: ignore[reportAssignmentType]
+    """False for responses without a context, where the teacher reads the prompt itself; by default
+    True."""
 
     def __post_init__(self) -> None:
-        """Fills `present`; `replace` with another mask keeps it."""
+        """Fills `present` and `distilled`; `replace` with another mask keeps them."""
         if self.present is None:
             object.__setattr__(self, "present", self.mask)
+        if self.distilled is None:
+            object.__setattr__(self, "distilled", self.mask.new_ones(len(self.mask)))
 
     def __len__(self) -> int:
         return len(self.prompts)
@@ -97,6 +104,10 @@ class Responses:
         width = max(1, int(self.sizes[rows].max())) if stop > start else 1
         values = (getattr(self, field.name) for field in fields(self))
         return Responses(*(_rows(value, rows, width) for value in values))
+
+    def in_context(self) -> "Responses":
+        """The same after their contexts."""
+        return replace(self, prompts=self.contexts) if self.contexts else self
 
     def with_loss(self, rows: Bool[Tensor, " b"]) -> "Responses":
         """The same, with a loss in these responses alone."""
@@ -151,6 +162,24 @@ class Batch:
     def reward_parts(self) -> Mapping[str, PerResponse]:
         """Components of the reward of each response by name, unweighted."""
         return self._extra("reward_parts")
+
+    @property
+    def teacher_log_prob(self) -> PerToken:
+        """Of a learner with a `second_context`: under the teacher, after the other prompt."""
+        return self._extra("teacher_log_prob")
+
+    @property
+    def divergence(self) -> PerToken:
+        """Of such a learner: between policy and teacher at each token, in nats; carries a gradient.
+
+        In `loss` alone; 0 for a response without a context.
+        """
+        return self._extra("divergence")
+
+    @property
+    def distilled(self) -> Bool[Tensor, " b"]:
+        """Of such a learner: False for responses without a context."""
+        return self._extra("distilled")
 
     def _extra(self, name: str) -> Any:
         if name not in self.extras:

@@ -26,6 +26,7 @@ from agents.storage import checkpoints, hub
 from agents.storage.json_files import read_steps
 from agents.storage.lock import locked
 from agents.storage.provenance import write_run
+from agents.training.contexts import with_contexts
 from agents.training.dynamic_sampling import balance_tokens, select_groups
 from agents.training.rollouts import Rollout, count, reward_metrics, sample_rollout
 from agents.training.setup import length_penalty, prepare, run_settings
@@ -127,9 +128,10 @@ def train_step(state: RunState, observations: Any, log: RunLog) -> tuple[Any, di
     log.activity("training")
     with clock("train"):
         passes, reference = state.passes(), state.engines.reference
-        parts = state.learner, engine, responses, reward, passes, reference
+        learner = state.learner.at_step(step, run.num_steps)
+        parts = learner, engine, responses, reward, passes, reference
         begin = partial(setattr, state, "is_updating", True)
-        metrics |= update(*parts, trace=trace, before_step=begin)
+        metrics |= update(*parts, teacher=state.engines.teacher, trace=trace, before_step=begin)
     state.step, state.position, state.is_updating = step, state.envs.position, False
     with error_on_all_ranks(engine, "the transfer of weights"), clock("sync"):
         sampler.load_weights(engine.checkpoint_weights())
@@ -151,18 +153,23 @@ def sample_rollouts(
     """
     run, step = state.run, state.step + 1
     parts = state.reward_names if "reward_parts" in state.learner.reads else ()
+    context = state.learner.second_context
     for number in range(run.max_generations):
+        seed = run.seed, step, state.engines.train.rank, number
         rollout = sample_rollout(
             state.envs,
             state.engines.sampler,
             rollouts[-1].next_observations if rollouts else observations,
-            (run.seed, step, state.engines.train.rank, number),
+            seed,
             clock,
             length_penalty=length_penalty(run),
             max_prompt_length=run.max_prompt_length,
             on_response=lambda done: log.activity("sampling", done, state.envs.num_envs),
             engine=state.engines.train,
         )
+        if context is not None and context.view is not None:
+            parts_of_view = context.view, run.group_size, state.engines.sampler
+            rollout = with_contexts(rollout, *parts_of_view, seed, state.engines.train)
         rollouts.append(rollout)
         if step == log.start + 1 and number == 0:
             log.say(f"step {step}: first rollout: {rollout.summary()}")

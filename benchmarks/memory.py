@@ -3,6 +3,7 @@
     python benchmarks/memory.py              a few minutes on one core
     python benchmarks/memory.py --quick      fewer sizes
     python benchmarks/memory.py --picture    draws memory.png from memory.json
+    python benchmarks/memory.py --taught     with a teacher and without, to memory/taught.json
 
 A measurement is a forward and a backward pass of `Policy` in a process of its own: peak memory
 above that of the model at rest, and response tokens a second. On a CPU the peak is of resident
@@ -14,6 +15,7 @@ log-probabilities, gradient and optimizer. Results go to memory/memory.json.
 """
 
 import argparse
+import ctypes
 import json
 import os
 import tempfile
@@ -29,11 +31,13 @@ from torch import Tensor
 from transformers import Qwen2Config, Qwen2ForCausalLM, __version__
 
 import usage
+from agents.distillation import kl_to_teacher
 from agents.engines import model as policies
 from agents.engines.chat import Chat
 from agents.engines.load import load_model
 from agents.engines.model import Policy
 from agents.engines.sampling import Sampling
+from agents.engines.teacher import Distillation, Teacher
 from agents.rollout import Prompt, Responses
 from provenance import provenance
 
@@ -41,6 +45,8 @@ HERE = Path(__file__).with_suffix("")
 CUDA = torch.cuda.is_available()
 DEVICE = torch.device("cuda" if CUDA else "cpu")
 WAYS = ("padded whole", "padded chunked", "packed whole", "packed chunked")
+TAUGHT = "packed chunked taught"
+"""With the divergence over the vocabulary from the policy after another prompt."""
 BASE = {"vocabulary": 32_000, "group": 4, "prompt": 64, "length": 256, "responses": 4}
 SHAPE = (28, 1536, 8960, 12, 2) if CUDA else (2, 128, 384, 4, 2)
 """Layers, width, inner width, heads, key heads: of 1.5 billion weights, or of a tiny model."""
@@ -56,7 +62,7 @@ def whole(head: Any, hidden: Tensor, tokens: Tensor, policy: Callable) -> tuple[
 
 def take(policy: Policy, way: str) -> None:
     """Makes a policy go one of `WAYS`."""
-    padding, logits = way.split()
+    padding, logits, *_ = way.split()
     policy.packs = padding == "packed"
     if logits == "whole":
         policies.log_prob = whole
@@ -152,8 +158,11 @@ def random_step(way: str, size: dict[str, Any]) -> tuple[Callable[[], None], int
     policy, responses = random_policy(size["vocabulary"]), random_responses(size)
     take(policy, way)
 
+    distillation = Distillation(Teacher(), kl_to_teacher) if way == TAUGHT else None
+
     def step() -> None:
-        policy(responses, Sampling())[0].sum().backward()
+        values = policy(responses, Sampling(), distillation=distillation)
+        sum(x.sum() for x in values if x.requires_grad).backward()
         policy.zero_grad()
 
     return step, int(responses.mask.sum())
@@ -228,6 +237,13 @@ def measured(quick: bool) -> dict[str, Any]:
     }
 
 
+def taught(quick: bool) -> list[dict[str, Any]]:
+    """Peaks without and with a teacher, of memory that is in use: what is freed is given back."""
+    ctypes.CDLL(None).mallopt(-3, 2**16)  # M_MMAP_THRESHOLD
+    sizes = [BASE | {"length": x, "vocabulary": 152_000} for x in (256,) * quick or (256, 1024)]
+    return [run(way, size) for size in sizes for way in (WAYS[-1], TAUGHT)]
+
+
 def picture(path: Path) -> None:
     """Memory over length and vocabulary, and tokens a second by group size."""
     import matplotlib
@@ -273,16 +289,19 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="fewer sizes")
     parser.add_argument("--picture", action="store_true", help="draw NAME.png from NAME.json")
     parser.add_argument("--name", default="memory")
+    parser.add_argument("--taught", action="store_true", help="with a teacher, to taught.json")
     options = parser.parse_args()
-    path = HERE / f"{options.name}.json"
+    path = HERE / f"{'taught' if options.taught else options.name}.json"
     if not options.picture:
         device = torch.cuda.get_device_name() if CUDA else "cpu"
         result = {**provenance("memory.py"), "device": device}
         result["versions"] |= {"torch": torch.__version__, "transformers": __version__}
-        result |= measured(options.quick)
+        rows = {"taught": taught(options.quick)} if options.taught else measured(options.quick)
+        result |= rows
         HERE.mkdir(exist_ok=True)
         path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-    picture(path)
+    if not options.taught:
+        picture(path)
 
 
 if __name__ == "__main__":

@@ -155,6 +155,7 @@ def grade_info(problem: Problem, grade: Grade) -> dict[str, Any]:
     return {
         "answer": grade.answer,
         "reference": problem.answer,
+        "solution": problem.solution,
         "status": grade.status,
         "problem_id": problem.id,
         "metadata": dict(problem.metadata),

@@ -171,9 +171,9 @@ class ReasonVectorEnv(VectorEnv[Observations, Sequence[str], np.ndarray]):
             The next observations; rewards [num_envs] float64; terminations, all True;
             truncations, all False; and infos about the problems just answered, with an array
             for each: every component of the reward, NaN where it does not apply, `answer`,
-            `reference`, `status`, `problem_id`, `metadata`, and `grade`, a dict of status -> bools:
-            `infos["grade"]["timeout"].sum()` counts the responses that timed out. The same stands
-            in `final_info`; `next_problem_id` has the problems posed now.
+            `reference`, `solution`, `status`, `problem_id`, `metadata`, and `grade`, a dict of
+            status -> bools: `infos["grade"]["timeout"].sum()` counts the responses that timed out.
+            The same stands in `final_info`; `next_problem_id` has the problems posed now.
 
         Raises:
             RewardError: A reward is no finite number; the same problems are posed still.

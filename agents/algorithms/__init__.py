@@ -25,6 +25,12 @@ ALGORITHMS = {
     "maxrl": "advantages over the group's mean: maximum likelihood of success",
     "clip_cov": "GRPO without the gradient of some tokens that would cost entropy",
     "kl_cov": "a penalty on the tokens that would cost the most entropy",
+    "sdpg": "a policy gradient, and distillation from the policy that is told the answer",
+    "opd": "distillation from another model on the policy's own responses, --teacher",
+    "opsd": "distillation from the initial policy that sees a worked solution",
+    "sdft": "distillation from the policy that sees a demonstration",
+    "sdpo": "distillation from the policy that sees another response that is right",
+    "papo": "GRPO away from the policy that reads images with black patches",
     "gdpo": "GRPO on components of the reward, standardized one by one",
 }
 """Names of algorithms, each with a summary."""

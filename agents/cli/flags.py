@@ -16,7 +16,16 @@ from typing import Annotated, Any, TypeVar, get_origin, get_type_hints
 import tyro
 
 import agents
-from agents import advantages, corrections, divergences, losses, reductions, references
+from agents import (
+    advantages,
+    corrections,
+    distillation,
+    divergences,
+    losses,
+    reductions,
+    references,
+    views,
+)
 from agents.cli import config_file, foreign_flags
 from agents.cli.defaults import defaults
 from agents.cli.exit import errors_in_one_line
@@ -61,6 +70,11 @@ FUNCTIONS: dict[Any, Functions] = {
     ),
     losses.Estimator: _named(losses.differentiable, losses.reinforce),
     losses.Clip: _named(losses.masked, losses.truncated),
+    distillation.VocabularyDivergence: _named(
+        *(distillation.kl_to_teacher, distillation.kl_from_teacher),
+        *(distillation.jensen_shannon, distillation.top_k),
+    ),
+    views.View: _public(views),
     corrections.SamplerCorrection: _named(
         *(corrections.truncated_weight, corrections.masked_weight, corrections.ratio_mask),
         *(corrections.k3_mask, corrections.off_policy_mask, corrections.uncorrected),

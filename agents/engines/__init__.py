@@ -31,8 +31,8 @@ class TrainEngine(Protocol):
     num_ranks: int
 
     def forward(
-        self, responses: Responses, entropy_gradient: bool = False
-    ) -> tuple[PerToken, PerToken]:
+        self, responses: Responses, entropy_gradient: bool = False, distillation: Any = None
+    ) -> tuple[PerToken, ...]:
         """Log-probability of each response token, and the policy's entropy at it, in nats.
 
         Both are float32 `[b t]`, 0 outside the mask, at the sampling temperature and over all
@@ -43,6 +43,9 @@ class TrainEngine(Protocol):
             responses: Of this rank.
             entropy_gradient: True for an entropy that is differentiable too; given only for
                 learners that read it.
+            distillation: Teacher and divergence, an `engines.teacher.Distillation`: then the
+                divergence over the vocabulary at each token is a third result, differentiable; None
+                for learners that read none.
         """
         ...
 

@@ -5,12 +5,13 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from agents.distillation import divergence_of_logits
 from agents.engines.checkpoint_files import read_tensors
 from agents.rollout import PerToken, Prompt, Responses
 
@@ -91,14 +92,23 @@ class BanditEngine:
         self.num_ranks = ranks.num_ranks if ranks else 1
 
     def forward(
-        self, responses: Responses, entropy_gradient: bool = False
-    ) -> tuple[PerToken, PerToken]:
-        problems = [prompt.token_ids[0] for prompt in responses.prompts]
-        log_prob = self.logits[problems, : responses.tokens.shape[1]].log_softmax(-1)
+        self, responses: Responses, entropy_gradient: bool = False, distillation: Any = None
+    ) -> tuple[PerToken, ...]:
+        logits = self._rows(responses)
+        log_prob = logits.log_softmax(-1)
         token_log_prob = log_prob.gather(-1, responses.tokens[..., None])[..., 0]
         source = log_prob if entropy_gradient else log_prob.detach()
-        entropy = torch.special.entr(source.exp()).sum(-1)
-        return token_log_prob.where(responses.mask, 0.0), entropy.where(responses.mask, 0.0)
+        values = [token_log_prob, torch.special.entr(source.exp()).sum(-1)]
+        if distillation is not None:
+            teacher, divergence = distillation
+            rows = (teacher.policy or self)._rows(responses.in_context()).detach()
+            values.append(divergence_of_logits(divergence, logits, rows))
+        return tuple(value.where(responses.mask, 0.0) for value in values)
+
+    def _rows(self, responses: Responses) -> Tensor:
+        """Logits `[b t v]` of the problems of responses."""
+        problems = [prompt.token_ids[0] for prompt in responses.prompts]
+        return self.logits[problems, : responses.tokens.shape[1]]
 
     def backward(self, loss: Tensor) -> None:
         loss.backward()

@@ -24,6 +24,7 @@ from agents.engines.model import Policy, UnshardedReplica
 from agents.engines.optimizer import Optimization
 from agents.engines.pretrained import checkpoint_weights, one_line
 from agents.engines.sampling import Sampling
+from agents.engines.teacher import Distillation
 from agents.errors import CheckpointError, MissingPackageError, UsageError
 from agents.rollout import PerToken, Responses
 
@@ -107,9 +108,12 @@ class DeepSpeedEngine:
             weakref.finalize(self, _release, self.engine).atexit = False
 
     def forward(
-        self, responses: Responses, entropy_gradient: bool = False
-    ) -> tuple[PerToken, PerToken]:
-        return self.engine(responses, self.sampling, entropy_gradient)
+        self,
+        responses: Responses,
+        entropy_gradient: bool = False,
+        distillation: Distillation | None = None,
+    ) -> tuple[PerToken, ...]:
+        return self.engine(responses, self.sampling, entropy_gradient, distillation)
 
     def backward(self, loss: Tensor) -> None:
         self.engine.backward(loss * self.num_ranks)  # DeepSpeed divides by the number of ranks

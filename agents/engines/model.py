@@ -19,6 +19,7 @@ from torch.nn.functional import linear
 from agents.engines import attention
 from agents.engines.packing import Packing, pack
 from agents.engines.sampling import Sampling, log_prob, unique_prompts
+from agents.engines.teacher import Distillation
 from agents.errors import ModelError
 from agents.rollout import Prompt, Responses
 
@@ -150,32 +151,40 @@ class Policy(nn.Module):
         return 0 * torch.cat(self._image_features(pixels, grid)).sum()
 
     def forward(
-        self, responses: Responses, sampling: Sampling, entropy_gradient: bool = False
-    ) -> tuple[Tensor, Tensor]:
+        self,
+        responses: Responses,
+        sampling: Sampling,
+        entropy_gradient: bool = False,
+        distillation: Distillation | None = None,
+    ) -> tuple[Tensor, ...]:
         """Log-probability, and entropy in nats, of each response token; see `TrainEngine`."""
-        device = self.device
-        mask = responses.mask.to(device)
+        target = None
+        if distillation is not None:
+            teacher, divergence = distillation
+            target = teacher.target(self, responses, sampling, divergence)
+        hidden, mask = self.response_hidden(responses), responses.mask.to(self.device)
+        with self.autocast():  # the head once for each chunk
+            values = log_prob(
+                self.model.get_output_embeddings(),
+                hidden,
+                responses.tokens[responses.mask].to(self.device),
+                lambda x: sampling.logits(self.logits(x)),
+                entropy_gradient=entropy_gradient,
+                target=target,
+            )
+        zeros = values[0].new_zeros(mask.shape)
+        return tuple(zeros.masked_scatter(mask, value) for value in values)
+
+    def response_hidden(self, responses: Responses) -> Tensor:
+        """Hidden states `[n h]` that predict the n tokens with a loss."""
         prompts, rows = unique_prompts(responses.prompts)
         sizes = responses.sizes.tolist()
-        packing = pack([len(prompt.token_ids) for prompt in prompts], rows, sizes, device)
-        tokens = responses.tokens[responses.mask].to(device)
-        head = self.model.get_output_embeddings()
+        packing = pack([len(prompt.token_ids) for prompt in prompts], rows, sizes, self.device)
         hidden_states = self._packed if self.packs else self._padded
         with self.autocast(keeps_weights=False):  # each layer is used once
             hidden = hidden_states(packing, *self.row(prompts, rows, responses.tokens, packing))
         has_loss = responses.mask[responses.present]
-        if not has_loss.all():
-            hidden = hidden[has_loss.to(device)]
-        with self.autocast():  # the head once for each chunk
-            values, entropy = log_prob(
-                head,
-                hidden,
-                tokens,
-                lambda x: sampling.logits(self.logits(x)),
-                entropy_gradient=entropy_gradient,
-            )
-        zeros = values.new_zeros(mask.shape)
-        return zeros.masked_scatter(mask, values), zeros.masked_scatter(mask, entropy)
+        return hidden if has_loss.all() else hidden[has_loss.to(self.device)]
 
     def row(
         self, prompts: Sequence[Prompt], rows: Sequence[int], tokens: Tensor, packing: Packing

@@ -11,6 +11,7 @@ from torch import Tensor, distributed
 from torch.nn.utils.rnn import pad_sequence
 from torch.utils.checkpoint import checkpoint
 
+from agents.distillation import VocabularyDivergence, divergence_of_logits
 from agents.errors import PromptLengthError
 from agents.rollout import Prompt, Responses
 
@@ -137,6 +138,17 @@ def collate(
     )
 
 
+@dataclass(frozen=True, eq=False)
+class Target:
+    """The teacher of some tokens: hidden states, the way to its logits, and the divergence."""
+
+    hidden: Tensor
+    """Hidden states `[n h]`."""
+    logits: Callable[[Tensor], Tensor]
+    """From some of them to logits `[... v]` over the policy's vocabulary."""
+    divergence: VocabularyDivergence
+
+
 def log_prob(
     head: Any,
     hidden: Tensor,
@@ -144,10 +156,12 @@ def log_prob(
     policy: Callable[[Tensor], Tensor],
     *,
     entropy_gradient: bool = True,
-) -> tuple[Tensor, Tensor]:
+    target: Target | None = None,
+) -> tuple[Tensor, ...]:
     """Log-probability of each token, and entropy of the policy there, in nats, `[n]` each.
 
-    Both are differentiable; without a gradient of the entropy its backward pass costs nothing.
+    With a teacher, the divergence between both over the vocabulary too, for which logits exist
+    twice. All are differentiable; an entropy without a gradient costs no backward pass.
 
     Logits exist for one chunk of tokens at a time: the backward pass recomputes them, except for
     the last chunk, which it needs first. What the forward pass has summed over the vocabulary is
@@ -160,24 +174,34 @@ def log_prob(
         tokens: Sampled tokens `[n]`.
         policy: From the head's logits `[n v]` to the policy's, differentiable.
         entropy_gradient: False for an entropy without a gradient.
+        target: The teacher; None for none.
     """
     logits = head.forward
 
-    def chunk(hidden: Tensor, tokens: Tensor, sums: list[Tensor]) -> tuple[Tensor, Tensor]:
-        return _TokenLogProb.apply(policy(logits(hidden)), tokens, sums)
+    def chunk(hidden: Tensor, tokens: Tensor, teacher: Tensor, sums: list[Tensor]) -> Any:
+        own = policy(logits(hidden))
+        values = _TokenLogProb.apply(own, tokens, sums)
+        if target is None:
+            return values
+        with torch.no_grad():
+            other = target.logits(teacher)
+        return *values, _Divergence.apply(own, other, target.divergence)
 
-    def chunks(hidden: Tensor) -> tuple[Tensor, Tensor]:
+    def chunks(hidden: Tensor) -> tuple[Tensor, ...]:
         count = _num_chunks(head, hidden)
-        parts = zip(hidden.tensor_split(count), tokens.tensor_split(count), strict=True)
-        inputs = [(*pair, []) for pair in parts]
+        columns = hidden, tokens, tokens if target is None else target.hidden
+        parts = zip(*(column.tensor_split(count) for column in columns), strict=True)
+        inputs: list[Any] = [(*part, []) for part in parts]
         recomputed = [
             checkpoint(chunk, *part, use_reentrant=False, preserve_rng_state=False)
             for part in inputs[:-1]
         ]
-        log_probs, entropies = zip(*recomputed, chunk(*inputs[-1]), strict=True)
-        entropy = torch.cat(entropies)
-        # Outputs that no loss reads must not require a gradient: ZeRO counts those that do.
-        return torch.cat(log_probs), entropy if entropy_gradient else entropy.detach()
+        rows = zip(*recomputed, chunk(*inputs[-1]), strict=True)
+        log_probs, entropy, *divergence = map(torch.cat, rows)
+        # Outputs that no loss reads must not require a gradient: ZeRO counts those that do. So a
+        # loss of the divergence alone has a slope of 0 in the log-probability.
+        divergence = [value + 0 * log_probs for value in divergence]
+        return log_probs, entropy if entropy_gradient else entropy.detach(), *divergence
 
     with _forward_of(head, chunks):
         return head(hidden)
@@ -245,6 +269,35 @@ class _TokenLogProb(torch.autograd.Function):
             factor = gradient[rows] + by_entropy[rows] * entropy[rows]
             terms.mul_(by_entropy[rows, None]).add_(probability.mul_(factor[:, None])).neg_()
         return slope.scatter_add_(-1, tokens[:, None], gradient[:, None]), None, None
+
+
+class _Divergence(torch.autograd.Function):
+    """Divergence `[n]` of rows of logits from a teacher's; its slope is recomputed in blocks.
+
+    The backward pass allocates one matrix `[n v]`, and what a block of rows needs.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, logits: Tensor, teacher: Tensor, divergence: VocabularyDivergence
+    ) -> Tensor:
+        ctx.save_for_backward(logits, teacher)
+        ctx.divergence = divergence
+        value = logits.new_empty(len(logits))
+        for rows in _blocks(logits):
+            value[rows] = divergence_of_logits(divergence, logits[rows], teacher[rows])
+        return value
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
+        logits, teacher = ctx.saved_tensors
+        slope = torch.empty_like(logits)
+        for rows in _blocks(logits):
+            with torch.enable_grad():
+                block = logits[rows].detach().requires_grad_()
+                value = divergence_of_logits(ctx.divergence, block, teacher[rows])
+            (slope[rows],) = torch.autograd.grad(value, block, gradients[0][rows])
+        return slope, None, None
 
 
 def _sums(logits: Tensor) -> tuple[Tensor, Tensor]:

@@ -16,6 +16,7 @@ from agents.engines.model import Policy
 from agents.engines.optimizer import Optimization
 from agents.engines.pretrained import checkpoint_weights
 from agents.engines.sampling import Sampling
+from agents.engines.teacher import Distillation
 from agents.rollout import PerToken, Responses
 
 STATE = "optimizer.pt"
@@ -41,9 +42,12 @@ class TorchEngine:
         policy.ready()
 
     def forward(
-        self, responses: Responses, entropy_gradient: bool = False
-    ) -> tuple[PerToken, PerToken]:
-        return self.policy(responses, self.sampling, entropy_gradient)
+        self,
+        responses: Responses,
+        entropy_gradient: bool = False,
+        distillation: Distillation | None = None,
+    ) -> tuple[PerToken, ...]:
+        return self.policy(responses, self.sampling, entropy_gradient, distillation)
 
     def backward(self, loss: Tensor) -> None:
         loss.backward()

@@ -127,9 +127,12 @@ def activation_bytes(
     return num_tokens * activations, num_tokens * transient
 
 
-def logit_bytes(vocabulary: int, num_tokens: float, size: int) -> float:
-    """Bytes of the logits of `num_tokens` tokens: as computed, in fp32, and their gradient."""
-    return num_tokens * vocabulary * (size + 8 if size < 4 else 12)
+def logit_bytes(vocabulary: int, num_tokens: float, size: int, *, distils: bool = False) -> float:
+    """Bytes of the logits of `num_tokens` tokens: as computed, in fp32, and their gradient.
+
+    With a divergence from a teacher also its logits, and the gradient of the divergence.
+    """
+    return num_tokens * vocabulary * ((size + 8 if size < 4 else 12) + 8 * distils)
 
 
 def kv_bytes(shape: Shape, size: int) -> int:

@@ -35,7 +35,16 @@ GRAPHS, ASLEEP = 3.0, 1.5
 """GiB of vLLM's activations and CUDA graphs, and of vLLM in sleep mode."""
 SERVER_SHARE = 0.9
 """vLLM's own default of its share of a GPU."""
-FIXED = ("weights", "masters", "gradients", "moments", "reference", "gathered", "vLLM weights")
+FIXED = (
+    "weights",
+    "masters",
+    "gradients",
+    "moments",
+    "reference",
+    "teacher",
+    "gathered",
+    "vLLM weights",
+)
 """Parts that no smaller batch lowers."""
 
 
@@ -48,6 +57,10 @@ class MemoryPlan:
     sharding: Sharding
     reference: bool = False
     """True if a reference model is kept besides the policy."""
+    num_teacher: int = 0
+    """Weights of another model that teaches, which each GPU holds whole."""
+    distils: bool = False
+    """True for a divergence over the vocabulary."""
     num_gpus: int
     """Over all nodes; 0 for one process on the CPU."""
     memory: float
@@ -196,6 +209,7 @@ class MemoryPlan:
         constant = {name: states[name] for name in ("weights", "masters", "moments")}
         if self.reference:
             constant["reference"] = self._weight_size * self.shape.num_weights / GIB
+        constant["teacher"] = self._weight_size * self.num_teacher / GIB
         kept = {name: states[f"kept {name}"] for name in ("gradients", "buckets")}
         training = constant | {name: states[name] for name in kept} | self._activations()
         step = constant | {"step": states["step"], "buckets": kept["buckets"]}
@@ -217,7 +231,8 @@ class MemoryPlan:
         num_prompts = self._microbatch[1]
         num_answers = tokens - num_prompts * self.prompt_length * shape.packs
         most = LOGITS_PER_CHUNK["cuda" if self.num_gpus else "cpu"] / shape.vocabulary
-        logits = formulas.logit_bytes(shape.vocabulary, min(num_answers, most), self.size)
+        chunk = min(num_answers, most)
+        logits = formulas.logit_bytes(shape.vocabulary, chunk, self.size, distils=self.distils)
         # The head's backward pass ends before that of the last layer begins.
         parts = {"activations": activations, "passing": max(logits, transient)}
         if self._autocasts:
@@ -316,11 +331,14 @@ def plan_run(run: Run, learner: Learner, *, num_gpus: int, **machine: Any) -> Me
             f"--vllm {short(str(run.vllm))}: give gpu_memory_utilization a share in [0, 1] and "
             "tensor_parallel_size a number of GPUs"
         )
+    context, trust = learner.second_context, {"trust_remote_code": run.trust_remote_code}
     return MemoryPlan(
         run=run,
-        shape=read_shape(run.model, trust_remote_code=run.trust_remote_code),
+        shape=read_shape(run.model, **trust),
         sharding=make_sharding(run, num_gpus),
         reference=needs_reference_model(learner.reference_schedule, run.lora),
+        num_teacher=read_shape(run.teacher, **trust).num_weights if run.teacher else 0,
+        distils=context is not None and context.divergence is not None,
         num_gpus=num_gpus,
         **machine,
     )

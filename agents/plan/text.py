@@ -13,6 +13,7 @@ LABELS = {
     "gradients": "gradients",
     "moments": "moments of AdamW",
     "reference": "reference policy",
+    "teacher": "teacher",
     "activations": "activations",
     "passing": "logits, or one layer",
     "images": "vision tower",

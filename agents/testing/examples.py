@@ -43,6 +43,8 @@ class Example:
         Args:
             log_prob: That of the example, or near it.
         """
+        teacher = -1.0 - (self.old_log_prob.where(self.mask, 0.0) / 2).cos()
+        divergence = (log_prob.where(self.mask, 0.0) - teacher).square()
         tokens = (-2 * self.old_log_prob.where(self.mask, 0.0)).long()
         return {
             "entropy": surprise_of(log_prob, self.mask),
@@ -50,6 +52,10 @@ class Example:
             "texts": texts_of(tokens, self.mask),
             "tokens": tokens,
             "reward_parts": parts_of(self.reward.flatten(), self.part_names),
+            "teacher_log_prob": teacher,
+            "corrupted_log_prob": teacher,
+            "divergence": divergence.where(self.mask, log_prob.detach()),
+            "distilled": tokens.sum(-1) % 3 > 0,
         }
 
     @property

@@ -87,7 +87,7 @@ def example_loss(learner: Learner, example: Example, log_prob: PerToken) -> Tens
     """`compute_loss` of an example with other log-probabilities of the policy."""
     old, ref = example.old_log_prob, example.ref_log_prob
     reward, mask = example.reward.flatten(), example.mask
-    extras = example.extras(log_prob) if learner.reads else {}
+    extras = example.extras(log_prob) if learner.inputs else {}
     return learner.compute_loss(log_prob, old, reward, mask, example.group_size, ref, **extras)
 
 

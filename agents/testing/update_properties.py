@@ -2,11 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from agents.engines.bandit import BanditEngine, ThreadRanks, respond
+from agents.engines.teacher import Distillation, Teacher
 from agents.learner import Learner
 from agents.rollout import PerToken, Responses
 from agents.testing.examples import Draw, UpdateExample, parts_of, texts_of, update_examples
@@ -62,7 +64,12 @@ def _trains_on_compute_loss(learner: Learner, draw: Draw) -> None:
     example = replace(update_examples(draw), num_minibatches=1, epochs=1)
     policy, responses = BanditEngine(example.logits, LEARNING_RATE), _responses(example)
     reference = _reference(example)
-    log_prob, entropy = policy.forward(responses, entropy_gradient=True)
+    second = learner.second_context
+    options: dict[str, Any] = {"entropy_gradient": True}
+    if second is not None and second.divergence is not None:
+        options["distillation"] = Distillation(Teacher(), second.divergence)
+    log_prob, entropy, *divergence = policy.forward(responses, **options)
+    teacher_log_prob = Teacher().log_prob(policy, responses)
     loss = learner.compute_loss(
         log_prob,
         log_prob.detach(),
@@ -76,6 +83,10 @@ def _trains_on_compute_loss(learner: Learner, draw: Draw) -> None:
         texts=responses.texts,
         tokens=responses.tokens,
         reward_parts=responses.reward_parts,
+        teacher_log_prob=teacher_log_prob,
+        corrupted_log_prob=teacher_log_prob,
+        distilled=responses.distilled,
+        **dict(zip(("divergence",), divergence, strict=False)),
     )
     policy.backward(loss)
     policy.step()
@@ -116,12 +127,16 @@ def _reference(example: UpdateExample) -> Callable[[Responses], PerToken] | None
 
 
 def _responses(example: UpdateExample, rank: int = 0, num_ranks: int = 1) -> Responses:
-    """Responses of one rank."""
+    """Responses of one rank; a teacher reads those of a problem as if they were of the next one."""
     rows = torch.arange(len(example.lengths)).view_as(example.reward)[rank::num_ranks].flatten()
     problems = rows // example.reward.shape[1]
     responses = respond(problems.tolist(), example.tokens[rows], example.lengths[rows].tolist())
+    others = (problems + 1) % len(example.reward)
+    contexts = respond(others.tolist(), responses.tokens, example.lengths[rows].tolist())
     return replace(
         responses,
         texts=texts_of(responses.tokens, responses.mask),
+        contexts=contexts.prompts,
+        distilled=rows % 3 > 0,
         reward_parts=parts_of(example.reward.flatten()[rows], example.part_names),
     )

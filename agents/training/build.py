@@ -3,23 +3,27 @@
 import copy
 import math
 import os
+from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
 from transformers import DynamicCache
 
 from agents.cli.settings import Run
+from agents.distillation import SecondContext
 from agents.engines import RolloutEngine, TrainEngine, lora, ranks
 from agents.engines.chat import Chat
 from agents.engines.chat_template import ChatOptions
 from agents.engines.load import apply_liger, load_model, local_device
 from agents.engines.model import Policy, set_float32_head
 from agents.engines.optimizer import Optimization
-from agents.engines.pretrained import check_names
+from agents.engines.pretrained import check_names, model_folder
 from agents.engines.process import computation_dtype, has_half_weights
 from agents.engines.reference_policy import ReferencePolicy, needs_reference_model
 from agents.engines.sampling import Sampling
+from agents.engines.teacher import Teacher
 from agents.engines.torch import TorchEngine
 from agents.engines.transformers import TransformersSampler
 from agents.engines.vllm import uses_vllm
@@ -39,15 +43,20 @@ class Engines:
     chat: Chat
     reference: ReferencePolicy | None
     """Initially the base model; None for a learner without a reference constraint."""
+    teacher: Teacher | None = None
+    """None for a learner without one, or whose teacher is the policy as it is trained."""
 
 
-def build(run: Run, folder: str, refresh: Refresh | None) -> Engines:
+def build(
+    run: Run, folder: str, refresh: Refresh | None, context: SecondContext | None = None
+) -> Engines:
     """Builds the engines of a run around the model in `folder`.
 
     Args:
         run: Resolved settings.
         folder: Folder or hub name of the base model.
         refresh: Schedule of the reference's copies; None for a learner without a reference.
+        context: The second context of the learner, if it has one.
 
     Raises:
         AgentsError: The model, the device or an engine is not available.
@@ -88,7 +97,15 @@ def build(run: Run, folder: str, refresh: Refresh | None) -> Engines:
     if refresh:
         reference = _reference(base and Policy(base, computed), engine, sampling, refresh)
         reference.is_policy = adapters is None or lora.keeps_base_model(adapters)
-    return Engines(engine, _sampler(run, folder, sampling, engine), policy, chat, reference)
+    teacher = None
+    if run.teacher is not None:
+        teacher = _teacher(run, chat, dtype, computed, sampling)
+    elif context is not None and context.weights == "initial":
+        own = base and Policy(base, computed)
+        without = nullcontext if own else partial(lora.adapters_disabled, engine.policy.model)
+        teacher = Teacher(own, sampling, without)
+    sampler = _sampler(run, folder, sampling, engine)
+    return Engines(engine, sampler, policy, chat, reference, teacher)
 
 
 def _policy(
@@ -119,6 +136,24 @@ def _reference(
             return engine.forward(responses)[0]
 
     return ReferencePolicy(None, log_prob, refresh)
+
+
+def _teacher(
+    run: Run, chat: Chat, dtype: torch.dtype, computed: torch.dtype | None, sampling: Sampling
+) -> Teacher:
+    """The model of `--teacher`; UsageError if it does not read the policy's tokens."""
+    folder, device = model_folder(str(run.teacher)), local_device()
+    trust: Any = {"trust_remote_code": run.trust_remote_code}
+    model, own = load_model(folder, device, dtype, run.max_pixels, **trust)
+    vocabularies = [part.tokenizer.get_vocab() for part in (own, chat)]
+    processors = [part.image_processor for part in (own, chat)]
+    patches = [processor and processor.to_dict() for processor in processors]
+    if vocabularies[0] != vocabularies[1] or patches[0] != patches[1]:
+        raise UsageError(
+            f"--teacher {run.teacher} has another tokenizer than --model {run.model}, or reads "
+            "images in other patches: take a model of the same family"
+        )
+    return Teacher(Policy(model.requires_grad_(False).eval(), computed), sampling)
 
 
 def _sampler(run: Run, folder: str, sampling: Sampling, engine: Any) -> RolloutEngine:

@@ -157,6 +157,7 @@ def concatenate(parts: Sequence[Responses]) -> Responses:
     return Responses(
         prompts=tuple(prompt for part in parts for prompt in part.prompts),
         texts=tuple(text for part in parts for text in part.texts),
+        contexts=tuple(prompt for part in parts for prompt in part.contexts),
         reward_parts=RewardParts(
             {
                 name: torch.cat([part.reward_parts[name] for part in parts])
@@ -167,7 +168,7 @@ def concatenate(parts: Sequence[Responses]) -> Responses:
     )
 
 
-_OTHERS = ("prompts", "texts", "reward_parts")
+_OTHERS = ("prompts", "contexts", "texts", "reward_parts")
 _TENSORS = tuple(f.name for f in fields(Responses) if f.name not in _OTHERS)
 
 
@@ -217,8 +218,16 @@ def _pack(group: ResponseGroup) -> ResponseGroup:
     values: dict[str, Any] = {name: getattr(group.responses, name).clone() for name in _TENSORS}
     parts = group.responses.reward_parts.items()
     values["reward_parts"] = RewardParts({name: part.clone() for name, part in parts})
-    values["prompts"] = (_smaller(group.responses.prompts[0]),) * len(group.responses)
-    return replace(group, responses=replace(group.responses, **values), reward=group.reward.clone())
+    responses = _with_prompts(replace(group.responses, **values), _smaller)
+    return replace(group, responses=responses, reward=group.reward.clone())
+
+
+def _with_prompts(responses: Responses, change: Callable[[Prompt], Prompt]) -> Responses:
+    """The same with other prompts and contexts; those that were one object still are."""
+    prompts, contexts = responses.prompts, responses.contexts
+    changed = {prompt: change(prompt) for prompt in {*prompts, *contexts}}
+    parts = (tuple(changed[prompt] for prompt in part) for part in (prompts, contexts))
+    return replace(responses, **dict(zip(("prompts", "contexts"), parts, strict=True)))
 
 
 def _smaller(prompt: Prompt) -> Prompt:
@@ -232,9 +241,11 @@ def _smaller(prompt: Prompt) -> Prompt:
 
 def _unpack(group: ResponseGroup, patches: Patches) -> ResponseGroup:
     """A group from another rank, with the patches of its images."""
-    prompt = group.responses.prompts[0]
-    if prompt.pixel_values is not None or not prompt.images:
-        return group
-    pixels, grid = patches(prompt.images)
-    prompts = (replace(prompt, pixel_values=pixels, image_grid_thw=grid),) * len(group.responses)
-    return replace(group, responses=replace(group.responses, prompts=prompts))
+
+    def whole(prompt: Prompt) -> Prompt:
+        if prompt.pixel_values is not None or not prompt.images:
+            return prompt
+        pixels, grid = patches(prompt.images)
+        return replace(prompt, pixel_values=pixels, image_grid_thw=grid)
+
+    return replace(group, responses=_with_prompts(group.responses, whole))

@@ -3,6 +3,7 @@
 A slice is of consecutive responses, so that a group stays together and its prompt is read once.
 """
 
+import operator
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,11 +28,11 @@ class Load:
 
     @classmethod
     def of(cls, responses: Responses) -> "Load":
-        """Token counts of `responses`."""
-        prompts = responses.prompts
+        """Token counts of `responses`; of prompt and context the longer one, read in turn."""
+        pairs = list(zip(responses.prompts, responses.in_context().prompts, strict=True))
         return cls(
-            [len(prompt.token_ids) for prompt in prompts],
-            [i > 0 and prompt is prompts[i - 1] for i, prompt in enumerate(prompts)],
+            [max(len(prompt.token_ids) for prompt in pair) for pair in pairs],
+            [i > 0 and all(map(operator.is_, pair, pairs[i - 1])) for i, pair in enumerate(pairs)],
             responses.sizes.tolist(),
         )
 

@@ -93,7 +93,10 @@ def prepare(run: Run, learner: Learner) -> RunState:
         check_best(run.keep_best, splits)
         print_once(suits(run, envs))
         options = run if run.model == "tiny" else planned(run, learner)
-        engines = build(options, model_folder(run.model), learner.reference_schedule)
+        parts = learner.reference_schedule, learner.second_context
+        engines = build(options, model_folder(run.model), *parts)
+        if engines.reference is not None and not learner.uses_reference:
+            engines.reference.is_policy = False  # no update counts the steps of a mere teacher
         stack.enter_context(closing(engines.sampler))
         lines = keep_short_problems(envs, engines.chat, run.max_prompt_length)
         for line in (*model_lines(engines), *lines):
@@ -120,6 +123,15 @@ def with_correction(run: Run, learner: Learner) -> tuple[Learner, str]:
     )
 
 
+def check_teacher(run: Run, learner: Learner) -> None:
+    """Raises UsageError for a teacher that is missing, or that the learner would not ask."""
+    context, name = learner.second_context, type(learner).__name__
+    if run.teacher is None and context is not None and context.weights == "teacher":
+        raise UsageError(f"{name} learns from another model: name it by --teacher")
+    if run.teacher is not None and context is None:
+        raise UsageError(f"--teacher {run.teacher}: {name} does not distil; opd does, for example")
+
+
 def check_learner(run: Run, learner: Learner) -> None:
     """Checks that settings of a run fit its learner.
 
@@ -135,6 +147,7 @@ def check_learner(run: Run, learner: Learner) -> None:
         raise UsageError(
             f"{what} needs the log-probabilities of the sampler: drop it, or --no-sampler-log-probs"
         )
+    check_teacher(run, learner)
     # The components of the reward are not known before there is an environment.
     if run.group_size > 1 or "reward_parts" in learner.reads:
         return

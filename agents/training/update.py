@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -11,6 +12,7 @@ from torch import Tensor
 from agents.corrections import rejected
 from agents.engines import TrainEngine
 from agents.engines.reference_policy import ReferencePolicy
+from agents.engines.teacher import Distillation, Teacher
 from agents.errors import UsageError
 from agents.learner import Learner
 from agents.losses import clipped_tokens
@@ -88,6 +90,7 @@ def update(  # noqa: PLR0913 - a rollout, its engine, and some that few runs hav
     reference: Policy | None = None,
     *,
     extras: Mapping[str, Any] | None = None,
+    teacher: Teacher | None = None,
     trace: Trace | None = None,
     before_step: Callable[[], object] = lambda: None,
 ) -> dict[str, float]:
@@ -113,6 +116,7 @@ def update(  # noqa: PLR0913 - a rollout, its engine, and some that few runs hav
             reference of its turn; token-level advantages are those of the start.
         extras: Values besides `EXTRAS` for a learner whose `reads` names them: on the CPU, of each
             token or of each response.
+        teacher: For a learner with a `second_context`; None for the policy itself.
         trace: Filled with the update's effect on each token, where it is given.
         before_step: Called before each optimizer step.
 
@@ -123,12 +127,15 @@ def update(  # noqa: PLR0913 - a rollout, its engine, and some that few runs hav
     """
     if learner.uses_reference and reference is None:
         raise UsageError(f"{type(learner).__name__} with a reference constraint needs a reference")
+    context = learner.second_context
+    if context is not None and context.required:
+        responses = responses.with_loss(responses.distilled)
     if learner.uses_sampler:
         is_missing = responses.sampler_log_prob[responses.mask].isnan().any()[None]
         learner.check_sampler(bool(engine.all_gather(is_missing).any()))
     reference = reference if learner.uses_reference else None
     parts = learner, engine, responses, reward, passes, reference, extras or {}
-    return _Update(*parts, trace, before_step).run()
+    return _Update(*parts, teacher or Teacher(), trace, before_step).run()
 
 
 @dataclass(eq=False)
@@ -153,6 +160,7 @@ class _Update:
     passes: Passes
     reference: Policy | None
     extras: Mapping[str, Any]
+    teacher: Teacher
     trace: Trace | None
     before_step: Callable[[], object]
 
@@ -161,7 +169,10 @@ class _Update:
         self.has_moved = self.has_moved_in_epoch = self.has_new_reference = False
         self.group_size = self.reward.shape[1]
         reads_entropy = "entropy" in self.learner.reads
-        self.forward_options = {"entropy_gradient": True} if reads_entropy else {}
+        self.forward_options: dict[str, Any] = {"entropy_gradient": True} if reads_entropy else {}
+        context = self.learner.second_context
+        if context is not None and context.divergence is not None:
+            self.forward_options["distillation"] = Distillation(self.teacher, context.divergence)
         self.minibatches = self.passes.cut(self.responses, self.group_size, self.engine)
         self.lengths = self.engine.all_gather(self.responses.lengths[None])
         self.statistics = Statistics()
@@ -181,8 +192,12 @@ class _Update:
                     self.batch = replace(self.batch, ref_log_prob=ref_log_prob)
                 steps.append(self._step(parts))
                 self._count(steps[-1])
+        metrics = _mean_metrics(steps)
+        if self.responses.contexts:
+            shares = self.engine.all_gather(self.responses.distilled.double())
+            metrics["response/context"] = shares.mean().item()
         return (
-            _mean_metrics(steps)
+            metrics
             | self.statistics.metrics(self.engine)
             | rollout_metrics(self.responses, self.batch.old_log_prob, self.engine)
         )
@@ -196,6 +211,7 @@ class _Update:
             texts=self.responses.texts,
             tokens=self.responses.tokens,
             reward_parts=self.responses.reward_parts,
+            **self._of_second_context(),
             **self.extras,
         )
         advantage = self._advantage(extras.get("reward_parts", {})).flatten().double().cpu()
@@ -216,6 +232,18 @@ class _Update:
         )
         return learner.prepare(batch, self._all_reduce, old_log_prob)
 
+    def _of_second_context(self) -> dict[str, Any]:
+        """Which responses have a context, and log-probabilities under the teacher if they are read.
+
+        They are those of the teacher at the start, though it be the policy.
+        """
+        context = self.learner.second_context
+        values: dict[str, Any] = {"distilled": self.responses.distilled}
+        if context is not None and context.divergence is None:
+            teacher = partial(self.teacher.log_prob, self.engine)
+            values[context.name] = self._log_prob(teacher, self.minibatches)
+        return values
+
     def _advantage(self, parts: Mapping[str, PerResponse]) -> Group:
         """Advantages of this rank's responses, from the rewards of all ranks."""
         rows = slice(self.engine.rank * len(self.reward), (self.engine.rank + 1) * len(self.reward))
@@ -231,7 +259,7 @@ class _Update:
         lengths = self.lengths[:, first:last]
         weights = self.learner.reduction(lengths.flatten(), self.group_size)
         weight = weights.view_as(lengths)[self.engine.rank]
-        sums = torch.zeros(2, dtype=torch.float64)
+        sums = torch.zeros(3, dtype=torch.float64)
         slopes = []
         for part in parts:
             part_weight = weight[part.start - first : part.stop - first]
@@ -241,10 +269,12 @@ class _Update:
         # Read at last: a microbatch is prepared while the one before is in its backward pass.
         signal = torch.stack(slopes).any().cpu().double()
         totals = torch.cat([sums, signal[None]])[None]
-        loss, kl, signals = self.engine.all_gather(totals).sum(0).tolist()
+        loss, kl, divergence, signals = self.engine.all_gather(totals).sum(0).tolist()
         metrics = {"train/loss": loss, "train/no_signal": float(not signals)}
         if self.reference is not None:
             metrics["policy/kl_ref"] = kl / max(1, int(lengths.sum()))
+        if "distillation" in self.forward_options:
+            metrics["policy/divergence"] = divergence / max(1, int(lengths.sum()))
         if signals:
             self.before_step()
         metrics |= self.engine.step() if signals else self.engine.discard()
@@ -254,16 +284,16 @@ class _Update:
         """Adds the gradient of a microbatch.
 
         Returns:
-            Its loss and its token KL to the reference; and, on the device, whether the slope of
-            some token is not 0.
+            Its loss, its token KL to the reference and its divergence from the teacher; and, on the
+            device, whether the slope of some token is not 0.
         """
-        log_prob, entropy = self.engine.forward(
+        log_prob, entropy, *others = self.engine.forward(
             self.responses.rows(part.start, part.stop), **self.forward_options
         )
         self._store(part, log_prob.detach(), entropy.detach())
         batch = self.batch.rows(part.start, part.stop, log_prob.shape[1]).to(log_prob)
         with clipped_tokens() as masks:
-            loss = self.learner.weighted(log_prob, batch, weight.to(log_prob), entropy)
+            loss = self.learner.weighted(log_prob, batch, weight.to(log_prob), entropy, *others)
         clipped = torch.zeros_like(batch.mask)
         for mask in masks:
             clipped |= mask
@@ -273,8 +303,9 @@ class _Update:
             self.statistics.add_rejected(rejection, batch.mask)
         if self.trace is not None:
             self.trace.add(part, log_prob, clipped, batch)
-        sums = [loss.item(), token_kl(log_prob, batch)]
-        inputs = [values for values in (log_prob, entropy) if values.requires_grad]
+        distance = [values.sum().item() for values in others] or [0.0]
+        sums = [loss.item(), token_kl(log_prob, batch), *distance]
+        inputs = [values for values in (log_prob, entropy, *others) if values.requires_grad]
         for values in inputs:
             values.retain_grad()
         self.engine.backward(loss)

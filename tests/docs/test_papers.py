@@ -18,7 +18,9 @@ TEXT = (ROOT / "docs/papers.md").read_text()
 ROWS = [line for line in TEXT.splitlines() if line.startswith("| ") and "`" in line]
 FUNCTIONS = sorted({name for row in ROWS for name in re.findall(r"`(\w+\.\w+)`", row)})
 PROOFS = sorted({name for row in ROWS for name in re.findall(r"`(\w+::\w+)`", row)})
-MATHEMATICS = ("advantages", "corrections", "divergences", "losses", "reductions")
+MATHEMATICS = (
+    *("advantages", "corrections", "distillation", "divergences", "losses", "reductions", "views"),
+)
 
 
 @cache

@@ -14,7 +14,13 @@ from agents.algorithms.gmpo import GMPO
 from agents.algorithms.gspo import GSPO
 from agents.algorithms.kl_cov import KLCov
 from agents.algorithms.maxrl import MaxRL
+from agents.algorithms.opd import OPD
+from agents.algorithms.opsd import OPSD
+from agents.algorithms.papo import PAPO
 from agents.algorithms.sapo import SAPO
+from agents.algorithms.sdft import SDFT
+from agents.algorithms.sdpg import ANCHORS, SDPG
+from agents.algorithms.sdpo import SDPO
 from agents.cispo import CISPO
 from agents.corrections import (
     k3_mask,
@@ -25,10 +31,11 @@ from agents.corrections import (
     truncated_weight,
 )
 from agents.dapo import DAPO
+from agents.distillation import jensen_shannon, kl_from_teacher, kl_to_teacher, top_k
 from agents.divergences import unnormalized_reverse_kl
 from agents.grpo import GRPO
 from agents.losses import geometric_token
-from agents.reductions import constant_length, token_mean
+from agents.reductions import constant_length, sequence_mean, token_mean
 from agents.rollout import Batch
 from helpers.golden_cases import tensor
 
@@ -49,6 +56,7 @@ CORRECTIONS = {
     "sequence_mask": ratio_mask(0.5, 2.0, "response"),
     "k3_mask": k3_mask(0.02),
 }
+SDPG_GOLDEN = SDPG(beta=0.1, alpha=0.1)
 V32 = replace(CENTERED, sampler_correction=off_policy_mask(0.1))
 LEARNERS = {
     "gspo": GSPO(),
@@ -84,6 +92,28 @@ LEARNERS = {
     "overlong_sequence_mean_all": GRPO(beta=None),
     "overlong_constant_length": replace(CENTERED, reduction=constant_length(16)),
     "overlong_kl": GRPO(),
+    "papo": PAPO(),
+    "papo_double_entropy": PAPO(beta=None, clip_high=0.28, gamma=0.01, entropy_weight=0.03),
+    "opd_importance": OPD(),
+    "opd_sampled": OPD(estimator="sampled"),
+    "opd_sampled_capped": OPD(estimator="sampled", ratio_cap=2.0),
+    "opd_k3": OPD(estimator="k3"),
+    "opd_k2": OPD(estimator="k2"),
+    "opd_full_reverse": OPD(divergence=kl_to_teacher),
+    "opd_full_forward": OPD(divergence=kl_from_teacher),
+    "opd_full_jsd": OPSD(),
+    "opd_full_jsd_09": OPSD(divergence=jensen_shannon(0.9)),
+    "opsd_topk_teacher": OPSD(divergence=top_k(4, 0.5, False, "teacher")),
+    "sdpo": SDPO(divergence=top_k(4)),
+    "sdpo_reverse": SDPO(divergence=top_k(4, 1.0)),
+    "sdpo_full_forward": SDPO(divergence=kl_from_teacher, ratio_cap=None),
+    "sdft_trl": SDFT(divergence=top_k(4, 0.5, False), ratio_cap=2.0, reduction=sequence_mean),
+    **{f"sdpg_{anchor}": replace(SDPG_GOLDEN, anchor=anchor) for anchor in ANCHORS},
+    "sdpg_urkl_on_policy": replace(SDPG_GOLDEN, surrogate="on_policy"),
+    "sdpg_urkl_token_mean": replace(SDPG_GOLDEN, reduction=token_mean),
+    "sdpg_ufkl_token_mean": replace(SDPG_GOLDEN, reduction=token_mean, anchor="ufkl"),
+    "sdpg_urkl_ungated": replace(SDPG_GOLDEN, reduction=token_mean, gate=False),
+    "sdpg_urkl_importance": replace(SDPG_GOLDEN, surrogate="importance"),
 }
 """By the name of the algorithm in the file."""
 FLAGS = ("truncated", "distilled")
@@ -99,7 +129,7 @@ def read(path):
     return json.loads(path.read_text())
 
 
-def arguments(case, reads):
+def arguments(case, reads, temperature=1.0):
     """Positional and further arguments of `compute_loss`, and the leaf of its gradient."""
     values = {
         name: torch.tensor(case[name]) if name in (*FLAGS, "token") else tensor(case[name])
@@ -121,6 +151,8 @@ def arguments(case, reads):
         further["reward_parts"] = {f"part_{i}": part for i, part in enumerate(columns)}
     for name in set(FLAGS) & further.keys():
         further[name] = further[name].bool()
+    for name in {"logits", "teacher_logits"} & further.keys():
+        further[name] = further[name] / temperature
     given = log_prob, old, reward, mask, case["group_size"], values.get("ref_log_prob")
     return given, further, leaf
 
@@ -128,7 +160,9 @@ def arguments(case, reads):
 def loss_and_gradient(learner, golden, name, case_name):
     """Of one algorithm on one case of a file."""
     case = golden["cases"][case_name]
-    given, further, leaf = arguments(case, golden["algorithms"][name]["reads"])
+    algorithm = golden["algorithms"][name]
+    temperature = algorithm["settings"].get("temperature", 1.0)
+    given, further, leaf = arguments(case, algorithm["reads"], temperature)
     log_prob, old, reward, mask, size, ref = given
     if name in KEPT:
         batch = Batch(mask, old, old, old, sampler_log_prob=further["sampler_log_prob"])

@@ -116,6 +116,12 @@ def loss_and_gradient(learner, log_prob, *arguments):
     log_prob = log_prob.detach().requires_grad_()
     parts = {"accuracy": arguments[1], "format": arguments[1] / 2}
     further = {"reward_parts": parts} if "reward_parts" in learner.reads else {}
+    if learner.second_context is not None:
+        old, mask = arguments[0], arguments[2]
+        teacher = (old / 2).where(mask, 0.0) - 0.3
+        value = (log_prob.where(mask, 0.0) - teacher).square()
+        is_divergence = learner.second_context.value == "divergence"
+        further[learner.second_context.value] = value if is_divergence else teacher
     loss = learner.compute_loss(log_prob, *arguments, **further)
     return loss.detach(), torch.autograd.grad(loss, log_prob)[0]
 

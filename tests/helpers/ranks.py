@@ -10,6 +10,7 @@ import os
 import signal
 import socket
 import sys
+from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 from itertools import pairwise
@@ -19,6 +20,8 @@ import torch
 from torch import distributed
 
 from agents.advantages import clip_filter
+from agents.algorithms.opsd import OPSD
+from agents.algorithms.sdpg import SDPG
 from agents.cpgd import CPGD
 from agents.engines import lora, sampling
 from agents.engines.model import Policy
@@ -51,10 +54,17 @@ MIXED = (0, 2, 0, 1)
 LEARNERS["whitened over all ranks"] = ReinforcePlusPlus(beta=None, reduction=sequence_mean)
 
 
-def whole_rollout(chat, num_images, lengths=LENGTHS) -> Responses:
+TAUGHT = SDPG(beta=0.5, gate=False, alpha=0.0)
+"""A learner with a divergence from the policy after another prompt."""
+
+
+def whole_rollout(chat, num_images, lengths=LENGTHS, in_context=False) -> Responses:
     """The responses to all prompts, as one rank would hold them."""
     prompts = chat.encode(tiny_engines.observations(num_images, GROUP_SIZE))
-    return tiny_engines.respond(prompts, lengths, chat)
+    responses = tiny_engines.respond(prompts, lengths, chat)
+    others = tiny_engines.observations(tuple(reversed(num_images)), GROUP_SIZE)
+    others["system"] = ("Say what you see.",) * len(prompts)
+    return replace(responses, contexts=chat.encode(others)) if in_context else responses
 
 
 def share(responses: Responses, rank: int, num_ranks: int) -> Responses:
@@ -67,13 +77,16 @@ def share(responses: Responses, rank: int, num_ranks: int) -> Responses:
         tuple(responses.texts[i] for i in rows.tolist()),
         responses.sampler_log_prob[rows],
         responses.finished[rows],
+        contexts=tuple(responses.contexts[i] for i in rows.tolist() if responses.contexts),
     )
 
 
 def updated(engine, learner, num_images, minibatch_size, reference=None) -> tuple:
     """Metrics of an update of all ranks, and how it moved the weights."""
     before = vector(engine)
-    mine = share(whole_rollout(engine.chat, num_images), engine.rank, engine.num_ranks)
+    in_context = learner.second_context is not None
+    whole = whole_rollout(engine.chat, num_images, in_context=in_context)
+    mine = share(whole, engine.rank, engine.num_ranks)
     reward = REWARD[engine.rank :: engine.num_ranks]
     passes = Passes(minibatch_size=minibatch_size, microbatch_size=3)
     metrics = update(learner, engine, mine, reward, passes, reference)
@@ -322,6 +335,7 @@ def few(folder: Path, results: Path) -> dict:
     engine = tiny_engines.build("deepspeed-0", folder)
     found = {
         "deepspeed-3 with mixed ranks": compare(folder, "deepspeed-3", PROMPT_MEAN, MIXED),
+        "deepspeed-3 taught": compare(folder, "deepspeed-3", TAUGHT, MIXED),
         "deepspeed-2 at rest": rest(folder, "deepspeed-2"),
         "lent": engine.all_gather(torch.tensor([lent(engine)])).tolist(),
         "patience": backend_timeout(),
@@ -349,6 +363,9 @@ def many(folder: Path, results: Path) -> dict:
     found["two minibatches"] = compare(
         folder, "deepspeed-0", PROMPT_MEAN, IMAGES, minibatch_size=4, rate=0.1
     )
+    found["deepspeed-1 taught"] = compare(folder, "deepspeed-1", TAUGHT, MIXED)
+    alone = OPSD(self_teacher="current")
+    found["deepspeed-3 taught alone"] = compare(folder, "deepspeed-3", alone, MIXED)
     for stage in ("deepspeed-1", "deepspeed-3"):
         found[f"{stage} held to a reference"] = hold(folder, stage)
     for stage in ("deepspeed-0", "deepspeed-3"):

@@ -11,6 +11,7 @@ and glibc keeps some of the freed memory.
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 import torch
@@ -22,6 +23,9 @@ from transformers import (
     Qwen3Config,
 )
 
+from agents.algorithms.opd import OPD
+from agents.cli.settings import Run
+from agents.distillation import kl_to_teacher
 from agents.plan.formulas import (
     GIB,
     Sharding,
@@ -33,6 +37,7 @@ from agents.plan.formulas import (
     logit_bytes,
     state_bytes,
 )
+from agents.plan.memory import plan_run
 from agents.plan.shapes import Tower, read_shape, shape_of
 
 SMALL = {"hidden_size": 128, "intermediate_size": 320, "vocab_size": 512}
@@ -304,3 +309,23 @@ def test_a_step_of_50_million_weights_on_the_cpu_holds_what_is_planned(checkpoin
     transient = max(transient, logit_bytes(shape.vocabulary, tokens, 4))
     planned = (state["weights"] + state["gradients"] + state["moments"] + kept + transient) / GIB
     assert planned == pytest.approx(measured, rel=tolerance)
+
+
+def test_a_divergence_takes_the_teachers_logits_and_a_slope_more():
+    for size, plain in ((2, 10), (4, 12)):
+        assert logit_bytes(1000, 3, size) == 3000 * plain
+        assert logit_bytes(1000, 3, size, distils=True) == 3000 * (plain + 8)
+
+
+def test_a_plan_has_the_weights_of_the_teacher_on_each_gpu():
+    machine = {"num_gpus": 2, "memory": 80.0}
+    run = Run(model="Qwen/Qwen3-4B", teacher="Qwen/Qwen2.5-VL-7B-Instruct")
+    taught = plan_run(run, OPD(divergence=kl_to_teacher), **machine)
+    alone = plan_run(replace(run, teacher=None), OPD(divergence=kl_to_teacher), **machine)
+    teacher = 2 * read_shape("Qwen/Qwen2.5-VL-7B-Instruct").num_weights / GIB
+    for phase in ("training", "step", "sampling"):
+        assert taught.phases[phase]["teacher"] == pytest.approx(teacher)
+        assert alone.phases[phase]["teacher"] == 0
+    sampled = plan_run(run, OPD(), **machine)
+    assert sampled.phases["training"]["passing"] <= taught.phases["training"]["passing"]
+    assert not sampled.distils

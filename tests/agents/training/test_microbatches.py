@@ -132,9 +132,9 @@ class Counting(BanditEngine):
         super().__init__(*arguments)
         self.calls = []
 
-    def forward(self, responses):
+    def forward(self, responses, **options):
         self.calls.append("forward" if torch.is_grad_enabled() else "look")
-        return super().forward(responses)
+        return super().forward(responses, **options)
 
     def backward(self, loss):
         self.calls.append("backward")
@@ -163,6 +163,10 @@ def trained(learner, num_ranks, budget, num_minibatches=1, epochs=2):
             replace(
                 respond(problems.tolist(), tokens[rows], LENGTHS[rows].tolist()),
                 reward_parts=parts_of(REWARD.flatten()[rows], ("accuracy", "format")),
+                contexts=respond(
+                    ((problems + 1) % 4).tolist(), tokens[rows], [1] * len(rows)
+                ).prompts,
+                distilled=rows % 5 > 0,
             ),
             REWARD[problems[::3]],
             Passes(

@@ -39,6 +39,7 @@ def found(folders):
 PARTS = ("few", "many", "uneven")
 FEW = {
     *("deepspeed-3 with mixed ranks", "deepspeed-2 at rest", "deepspeed-1 resumed"),
+    "deepspeed-3 taught",
     *("lent", "patience", "gathered"),
 }
 """The cases of one quick start; all others come with slow ones."""
@@ -66,6 +67,7 @@ def test_both_ranks_find_the_same(found, part):
         "token_mean",
         "two minibatches",
         "whitened over all ranks",
+        *("deepspeed-3 taught", "deepspeed-1 taught", "deepspeed-3 taught alone"),
     ),
 )
 def test_two_ranks_take_the_step_of_one(found, case):
