@@ -13,6 +13,7 @@ from agents.gpg import GPG
 from agents.grpo import GRPO
 from agents.learner import Learner
 from agents.losses import clipped_tokens, per_response, record_clipped, slope, truncated
+from agents.reductions import sequence_mean
 from agents.rollout import Batch
 from agents.rpg import RPG
 
@@ -117,7 +118,8 @@ def test_a_response_is_clipped_as_a_whole_where_its_ratio_is_one_of_the_whole():
     old = torch.zeros_like(log_prob)
     mask = torch.tensor([[True, True, False], [True, True, True]])
     batch = Batch(mask, old + 1, old, old)
-    assert clipped(CPGD(level=per_response), log_prob, batch).tolist() == [
+    of_responses = CPGD(level=per_response, reduction=sequence_mean)
+    assert clipped(of_responses, log_prob, batch).tolist() == [
         [True, True, False],
         [False, False, False],
     ]
