@@ -29,6 +29,7 @@ from reasonenv.grading.parsing.notation import canonical
 from reasonenv.grading.reading import letters, literals, words
 from reasonenv.grading.reading.formulas import formula_verdict, spelled
 from reasonenv.grading.reading.lines import (
+    computed_value,
     emphasized,
     last_line,
     marked_claim,
@@ -98,7 +99,7 @@ def _unboxed(text: str, is_tagged: bool, prose: bool) -> Span | None:
     if is_tagged and (parts := numbered_parts(text)):
         return _span(parts, "tag")
     line = last_line(text)
-    return _span(line, "line")
+    return _span(computed_value(line) or line, "line")
 
 
 def _span(text: str | None, source: str) -> Span | None:

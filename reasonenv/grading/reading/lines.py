@@ -228,10 +228,33 @@ _VALUE = re.compile(
     r"\$[^$]{1,120}\$|\\\([^()]{1,120}\\\)"
     r"|[-−]?[$€£¥]?(?<![\w.,/])\d{1,20}(?:,\d{3})*(?:\.\d{1,20})?(?:/\d{1,20})?%?"
 )
+# One computation that is carried out: 7 + 8 = 15; 7 + 8, which equals 15; 3 times 4 is 12.
+_COMPUTED = re.compile(
+    r"(?:^|(?<=[a-zA-Z]{2} )|(?<=[,:;] ))\d{1,9}(?: ?(?:[-+*/×÷−x]|times|plus|minus) ?\d{1,9}){1,3}"
+    r"(?:,? which)? ?(?:=|equals|is(?: equal to)?) ?(?P<value>\d{1,20}(?:\.\d{1,20})?)"
+    r"(?![\w/%^!]|\.\d)"
+)
+_RESULT = re.compile(r"\d{1,20}(?:\.\d{1,20})?")
+_NUMBER = re.compile(r"\d")
+_CONCLUDING = re.compile(r"(?:so|therefore|thus|hence|then)\b", re.IGNORECASE)
 _SENTENCE = re.compile(r"(?<=[.!?。！？])\s+|(?<=[。！？])|\n+")
 _UNIT = re.compile(r"\s?([a-zA-Z]+|[\u4e00-\u9fff]{1,2})")
 _NUMBERED = re.compile(r"(?:step|part|problem|question|case|figure|page|room|grade|第)\s?\Z", re.I)
 _MAX_SENTENCE = 400
+
+
+def computed_value(line: str) -> str | None:
+    """The result of the only computation of a sentence that is a line, or concludes one."""
+    *earlier, last = [part for part in _SENTENCE.split(line[-_MAX_SENTENCE:]) if part.strip()] or [
+        ""
+    ]
+    matches = list(_COMPUTED.finditer(last))
+    if len(matches) != 1 or _NUMBER.search(last, matches[0].end()):
+        return None
+    before = last[: matches[0].start()]
+    if is_guarded(before) or "=" in before or (earlier and not _CONCLUDING.match(last)):
+        return None
+    return _stated(last, list(_RESULT.finditer(last, matches[0].start("value"))))
 
 
 def stated_value(text: str) -> str | None:
