@@ -42,8 +42,6 @@ def make() -> Path:
     target = folder()
     if target.is_dir():
         return target
-    if find_spec("gguf") is None:
-        sys.exit("error: gguf is not installed: run pip install 'reasonenv[dev]'")
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as work:
         model = Path(work) / "model"
@@ -114,4 +112,6 @@ def check(kind: str, digest: str, expected: str) -> None:
 
 
 if __name__ == "__main__":
+    if find_spec("gguf") is None:
+        sys.exit("error: gguf is not installed: run pip install 'reasonenv[dev]'")
     print(make())

@@ -8,7 +8,7 @@ TAB of a command reads and the shell keeps.
 import sys
 from collections.abc import Sequence
 
-from reasonenv.console import new_parser
+from reasonenv.console import new_parser, print_line
 
 SCRIPT = r"""
 declare -gA _reasonenv_help
@@ -42,7 +42,8 @@ complete -o default -F _reasonenv reasonenv reasonenv-train python python3
 def main(arguments: Sequence[str] | None = None) -> int:
     """Prints the script."""
     new_parser("completion", __doc__).parse_args(arguments)
-    print(SCRIPT.strip())
+    for line in SCRIPT.strip().splitlines():
+        print_line(line)
     return 0
 
 

@@ -4,6 +4,7 @@ import difflib
 import importlib
 import json
 import os
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -126,8 +127,8 @@ def find(id: str) -> Environment:
             f"no environment is called {id!r}: your own questions are --env file --data {id}, in "
             f"Python make('file', data={id!r})"
         )
-    ids = {id.lower(): id for id in registry}
-    near = difflib.get_close_matches(name.lower(), ids, n=1)
+    ids = {_without_version(id): id for id in registry}
+    near = difflib.get_close_matches(_without_version(name), ids, n=1, cutoff=0.7)
     if "," in name:
         parts = json.dumps(name.split(","))
         raise UnknownEnvironmentError(
@@ -137,6 +138,10 @@ def find(id: str) -> Environment:
     own = f"one that your module registers is module:{name}; there are {', '.join(registry)}"
     hint = f"did you mean {ids[near[0]]}?" if near else own
     raise UnknownEnvironmentError(f"no environment is called {id!r}: {hint}")
+
+
+def _without_version(id: str) -> str:
+    return re.sub(r"-v\d+$", "", id.lower())
 
 
 def environments() -> list[Environment]:
@@ -150,9 +155,11 @@ def _import(module: str, id: str) -> None:
     except ModuleNotFoundError as error:
         if error.name is None or not f"{module}.".startswith(f"{error.name}."):
             raise
+        hint = "run in its folder, or add the folder to PYTHONPATH"
+        if module.endswith(".py"):
+            hint = f"write {id.replace('.py:', ':')}"
         raise UnknownEnvironmentError(
-            f"no module is called {module!r}, which was to register {id!r}: "
-            "run in its folder, or add the folder to PYTHONPATH"
+            f"no module is called {module!r}, which was to register {id!r}: {hint}"
         ) from None
 
 

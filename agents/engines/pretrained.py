@@ -75,7 +75,7 @@ def check_suits(
         )
     if name != "tiny" or fitting == "tiny":
         return ""
-    return f"the tiny model reads Figures-v2 at levels 1 and 2 alone: for {env} give --model"
+    return f"the tiny model reads Figures-v2 at levels 1 and 2 alone: for {env} take {fitting}"
 
 
 def load_config(name: str, *, trust_remote_code: bool = False) -> Any:

@@ -78,9 +78,10 @@ def problems(
         is_selected = held_out(holdout, is_held_out)
         rows = [row for row in rows if is_selected(row.text)]
     if not rows:
+        texts = len({question.text for question in questions})
         raise UsageError(
-            f"holdout={holdout} of {len(questions)} questions leaves none for {split!r}: choose "
-            "another fraction"
+            f"holdout={holdout} of {len(questions)} questions, of {texts} different texts, leaves "
+            f"none for {split!r}: choose another fraction, or give the rows a column 'split'"
         )
     return Questions(rows)
 

@@ -64,6 +64,16 @@ def test_a_recipe_is_a_run(monkeypatch, capsys, name):
     assert num_ranks == 1 or plan in PAGE
 
 
+def test_the_quickstart_shows_a_dry_run(capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)  # where there is no run of its settings
+    page = (ROOT / "docs" / "quickstart.md").read_text(encoding="utf-8")
+    (shown,) = re.findall(r"^\$ python -m agents\.cpgd --dry-run\n(.*?)^```$", page, re.M | re.S)
+    run.main(CPGD, ["--dry-run"])
+    lines, printed = (text.splitlines() for text in (shown, capsys.readouterr().out))
+    plan = lines.index("memory:") + 1  # of this machine
+    assert printed[:plan] + printed[plan + 2 :] == lines[:plan] + lines[plan + 2 :]
+
+
 @pytest.mark.parametrize("stops", [False, True])
 def test_a_job_of_slurm_resumes_and_goes_back_to_the_queue_when_it_is_stopped(tmp_path, stops):
     stubs = {

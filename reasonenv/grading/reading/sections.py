@@ -4,7 +4,6 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-_REASONING = re.compile(r"<think>.*?</think>|</think>", re.DOTALL)
 _GAP = "\0"  # where reasoning was
 
 
@@ -22,7 +21,8 @@ def answer_section(response: str) -> tuple[str, bool]:
         text = last
     elif "<answer>" in text:
         before, _, after = text.partition("</think>")
-        text = _REASONING.sub(_GAP, text if "<think>" in before or not after else after)
+        *closed, rest = (text if "<think>" in before or not after else after).split("</think>")
+        text = _GAP.join([*(piece.partition("<think>")[0] for piece in closed), rest])
     _, tag, section = text.rpartition("<answer>")
     if not tag:
         return last, False

@@ -1,6 +1,7 @@
 """`--dry-run`: what a run would be, without its weights."""
 
 import json
+import sys
 from pathlib import Path
 
 import huggingface_hub.constants
@@ -191,5 +192,6 @@ def test_rewards_of_a_run_may_be_functions_of_a_users_module(look, tmp_path, mon
         "    return [float(len(text[0]['content']) < 9) for text in completions]\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
     shown = look(CPGD, "--reward", "accuracy", "mine:brief=0.2", "--dry-run-response", "no")
     assert "0.2 = 1 x accuracy 0 + 0.2 x brief 1, answer" in shown["first prompts"]

@@ -66,25 +66,31 @@ def words(learner, name, value):
     return [*machine, *chosen, f"--{name.replace('_', '-')}={value}"]
 
 
-@pytest.mark.parametrize(
-    "count",
-    [
-        1,
-        pytest.param(
-            len(VALUES), marks=pytest.mark.slow(reason="parses four thousand command lines")
-        ),
-    ],
-)
-@pytest.mark.parametrize(
-    ("learner", "name"), [*dict.fromkeys(SETTINGS), *(("cpgd", n) for n in MACHINE)]
-)
-def test_odd_and_unseen_values_of_each_option_are_answered(
-    learner, name, count, tmp_path, monkeypatch, capsys
+OPTIONS = [*dict.fromkeys(SETTINGS), *(("cpgd", name) for name in MACHINE)]
+PARTS = 12
+
+
+def values_of(learner, name, count):
+    rng = random.Random(f"{learner} {name}")
+    return *rng.sample(VALUES, count), *(unseen(rng) for _ in range(min(count, 10)))
+
+
+@pytest.mark.parametrize(("learner", "name"), OPTIONS)
+def test_an_odd_and_an_unseen_value_of_each_option_are_answered(
+    learner, name, tmp_path, monkeypatch, capsys
 ):
     monkeypatch.chdir(tmp_path)
-    rng = random.Random(f"{learner} {name}")
-    for value in (*rng.sample(VALUES, count), *(unseen(rng) for _ in range(min(count, 10)))):
+    for value in values_of(learner, name, 1):
         answered(words(learner, name, value), capsys)
+
+
+@pytest.mark.slow(reason="parses four thousand command lines")
+@pytest.mark.parametrize("start", range(PARTS))
+def test_every_odd_value_of_each_option_is_answered(start, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for learner, name in OPTIONS[start::PARTS]:
+        for value in values_of(learner, name, len(VALUES)):
+            answered(words(learner, name, value), capsys)
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ def head_case():
 
 
 @pytest.mark.parametrize("size", [1, 2, 5])
-@pytest.mark.parametrize("divergence", DIVERGENCES, ids=str)
+@pytest.mark.parametrize("divergence", DIVERGENCES, ids=lambda f: getattr(f, "__name__", str(f)))
 def test_value_and_slopes_in_chunks_and_blocks(monkeypatch, divergence, size):
     policy = Sampling(temperature=2.0, banned=(1,))
     monkeypatch.setitem(sampling.LOGITS_PER_CHUNK, "cpu", size * V)

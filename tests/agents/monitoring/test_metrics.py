@@ -118,8 +118,7 @@ def test_a_response_is_clipped_as_a_whole_where_its_ratio_is_one_of_the_whole():
     old = torch.zeros_like(log_prob)
     mask = torch.tensor([[True, True, False], [True, True, True]])
     batch = Batch(mask, old + 1, old, old)
-    of_responses = CPGD(level=per_response, reduction=sequence_mean)
-    assert clipped(of_responses, log_prob, batch).tolist() == [
+    assert clipped(CPGD(level=per_response, reduction=sequence_mean), log_prob, batch).tolist() == [
         [True, True, False],
         [False, False, False],
     ]

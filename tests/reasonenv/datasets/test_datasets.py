@@ -87,8 +87,14 @@ def no_answer(rows):
         ([row(answer=7)], r"train-00000\S*: column 'answer' holds int64, strings were expected"),
         ([row(answer=["7"])], r"column 'answer' holds list<.*strings were expected"),
         ([row(image="a.png")], r"column 'image' holds string, images, a struct of bytes and path"),
-        ([row(0), row(1, answer=None)], r"row 1 \(id 'k1'\): column 'answer' is empty; without="),
-        ([row(0), row(1, answer=" ")], r"row 1 \(id 'k1'\): column 'answer' is empty; without="),
+        (
+            [row(0), row(1, answer=None)],
+            r"row 1 \(id 'k1'\): column 'answer' is empty; it is left out by without=",
+        ),
+        (
+            [row(0), row(1, answer=" ")],
+            r"row 1 \(id 'k1'\): column 'answer' is empty; it is left out by without=",
+        ),
     ],
 )
 def test_a_malformed_file_is_told_with_its_column_at_make(tmp_path, rows, message):

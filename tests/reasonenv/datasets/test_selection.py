@@ -66,7 +66,7 @@ def test_a_choice_that_does_not_fit_is_told_at_make(folder, options, message):
 def test_a_row_that_is_not_whole_is_told_unless_it_is_left_out(tmp_path):
     rows = [mathvision(id="0"), mathvision(id="1", answer=" "), mathvision(id="2")]
     folder = hub(tmp_path, "test", rows)
-    told = r"^mathvision test, row 1 \(id '1'\): column 'answer' is empty; without=\['1'\] leaves"
+    told = r"^mathvision test, row 1 \(id '1'\): column 'answer' is empty; it is left out by with"
     with pytest.raises(ValueError, match=told):
         ids(folder)
     assert ids(folder, without=["1"]) == ["0", "2"]
@@ -213,7 +213,10 @@ def test_ids_to_leave_out_may_be_of_the_only_split_there_is(tmp_path):
 def test_a_row_of_parquet_with_the_id_of_another_is_told_and_left_out(tmp_path):
     rows = [mathvision(id=id, question=f"{k}?") for k, id in enumerate("0102")]
     folder = hub(tmp_path, "test", rows)
-    with pytest.raises(ValueError, match=r"test, row 2 \(id '0'\): row 0 has this id too; without"):
+    with pytest.raises(
+        ValueError,
+        match=r"test, row 2 \(id '0'\): row 0 has this id too; it is left out by without",
+    ):
         ids(folder)
     assert ids(folder, without=["row 2"]) == ids(folder, without="invalid") == ["0", "1", "2"]
 

@@ -384,7 +384,11 @@ def test_a_file_without_questions_is_told_in_one_line(tmp_path, name, content, m
         (QUESTIONS, {"columns": "question"}, "columns='question': give fields and columns"),
         (QUESTIONS, {"columns": {"answer": None}}, "no column of the answer"),
         (QUESTIONS, {"split": "test"}, "have no split 'test': there are train, and holdout"),
-        (QUESTIONS, {"holdout": 1e-9, "split": "heldout"}, "holdout=1e-09 of 6 questions leaves"),
+        (
+            QUESTIONS,
+            {"holdout": 1e-9, "split": "heldout"},
+            "6 questions, of 6 different texts, leaves",
+        ),
         (QUESTIONS, {"holdout": 7}, "holdout=7: a fraction between 0 and 1"),
         (QUESTIONS, {"column": {}}, "takes no argument 'column': did you mean 'columns'"),
     ],
