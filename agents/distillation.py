@@ -15,7 +15,6 @@ from jaxtyping import Float
 from torch import Tensor
 
 from agents.errors import UsageError
-from agents.references import Refresh, fixed
 from agents.views import View
 
 LogProbs = Float[Tensor, "*n v"]
@@ -135,11 +134,6 @@ class SecondContext:
     """The property of the batch that has these."""
     required: bool = False
     """True for responses without a context to have no loss; else their divergence is 0."""
-
-    @property
-    def reference_schedule(self) -> Refresh | None:
-        """`fixed` where the initial weights are the teacher, which no step changes."""
-        return fixed if self.weights == "initial" else None
 
     @property
     def value(self) -> str:

@@ -113,7 +113,9 @@ class Learner(ABC):
     @property
     def reference_schedule(self) -> Refresh | None:
         """Schedule of the reference model; None for a learner without such a model."""
-        return references.fixed if self.uses_reference else None
+        context = self.second_context
+        is_teacher = context is not None and context.weights == "initial"
+        return references.fixed if self.uses_reference or is_teacher else None
 
     @property
     def second_context(self) -> SecondContext | None:

@@ -9,7 +9,6 @@ from agents.distillation import SecondContext, VocabularyDivergence
 from agents.divergences import k2, k3
 from agents.learner import Learner
 from agents.losses import clipped_ratio
-from agents.references import Refresh
 from agents.rollout import Batch, Group, PerToken
 from agents.views import View
 
@@ -72,11 +71,6 @@ class OPD(Learner):
         """The teacher; responses without a context have no loss where there is no reward."""
         required = not self.reward_weight
         return SecondContext(self.view, self.self_teacher, self.divergence, required=required)
-
-    @property
-    def reference_schedule(self) -> Refresh | None:
-        """That of the initial weights, where they are the teacher."""
-        return self.second_context.reference_schedule
 
     @property
     def uses_sampler(self) -> bool:
