@@ -57,9 +57,17 @@ def uncorrected(batch: Batch, log_prob: PerToken) -> PerToken:
 
 @dataclass(frozen=True)
 class truncated_weight(_Bounds):  # noqa: N801 - reads like its siblings, which are functions
-    """clip(k, low, high): truncated importance sampling, see `losses.sampler_weight`.
+    """clip(k, low, high): truncated importance sampling; the number `high` alone is one too.
 
-    As the number `high`; with the level "response", verl's TIS of sequences.
+    An average over responses of the sampler is one over μ. Weighted by k, the loss of a token has
+    its expectation under π_old, given the tokens before; tokens that the sampler never draws stay
+    out. The ratio π / π_old stays as it is, 1 before the first step, and its clip too: times this
+    weight it is π / μ. The bound `high` trades bias for less variance. With the level "response"
+    it is verl's TIS of sequences.
+
+    Source: Yao et al., Your Efficient RL Framework Secretly Brings You Off-Policy RL Training
+    (2025). DeepSeek-V3.2 (arXiv:2512.02556), section 3.1, cuts the trained policy off as well,
+    which needs the sampler's choices at every token.
     """
 
     high: float = 2.0

@@ -209,28 +209,6 @@ def geometric_token(log_prob: PerToken, mask: Mask) -> PerToken:
     return geometric(log_prob.detach(), mask) + log_prob - log_prob.detach()
 
 
-@torch.no_grad()
-def sampler_weight(batch: Batch, cap: float) -> PerToken:
-    """min(π_old / μ, c): truncated importance weight of each token drawn from the sampler's μ.
-
-    An update takes the policy as the trainer computes it for the one that sampled. But the sampler
-    has other kernels and another precision, and `top_p` and `top_k` cut its distribution off and
-    renormalise the rest: an average over responses is one over μ. Weighted by π_old / μ, the loss
-    of a token has its expectation under π_old, given the tokens before; tokens that the sampler
-    never draws stay out. The ratio π / π_old stays as it is, 1 before the first step, and its clip
-    too: times this weight it is π / μ. The cap c trades bias for less variance.
-
-    Source: Yao et al., Your Efficient RL Framework Secretly Brings You Off-Policy RL Training
-    (2025). DeepSeek-V3.2 (arXiv:2512.02556), section 3.1, cuts the trained policy off as well,
-    which needs the sampler's choices at every token.
-
-    Args:
-        batch: With `sampler_log_prob`; without, the sampler is the trainer and π_old / μ is 1.
-        cap: c > 0.
-    """
-    return sampler_log_ratio(batch).exp().clamp(max=cap)
-
-
 def sampler_log_ratio(batch: Batch) -> PerToken:
     """Ln π_old / μ of each token; 0 on padding, and without log-probabilities of the sampler."""
     old, sampler = batch.old_log_prob, batch.sampler_log_prob
