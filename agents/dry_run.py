@@ -13,6 +13,7 @@ import reasonenv
 from agents.cli.checks import check_run
 from agents.cli.defaults import LAPTOP_WIDTH
 from agents.cli.flags import SIZES, default_run
+from agents.cli.model_choice import check_suits
 from agents.cli.settings import Run, environment_options
 from agents.engines import ranks
 from agents.engines.chat import Chat
@@ -69,7 +70,7 @@ def dry_run(run: Run, learner: Learner, response: str | None = None) -> None:
     steps = checkpoints.steps(folder)
     last = checkpoints.path_of(folder, max(steps)) if steps else None
     env, missing = _environment(run)
-    line = setup.suits(run, env) if env and _is_here(run.model) else ""
+    line = check_suits(run, run.env, env.problems) if env and _is_here(run.model) else ""
     sections = {
         setup.summary(run, learner, last).splitlines()[0]: line,
         "settings that are not the defaults, as --config reads them:": _settings(run, learner),

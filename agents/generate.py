@@ -10,7 +10,7 @@ from annotated_types import Interval
 
 from agents.cli.exit import errors_in_one_line, standard_streams
 from agents.cli.flags import parse
-from agents.cli.run_model import checkpoint_of
+from agents.cli.model_choice import checkpoint_of
 from agents.cli.types import JSONObject, validated
 from agents.engines.process import Precision
 from agents.errors import UsageError, typed_errors

@@ -23,7 +23,7 @@ from agents.cli.defaults import defaults
 from agents.cli.exit import errors_in_one_line, standard_streams
 from agents.cli.flags import parse
 from agents.cli.lasting_output import lasting_output
-from agents.cli.run_model import checkpoint_of
+from agents.cli.model_choice import check_suits, checkpoint_of
 from agents.cli.settings import environment_options
 from agents.cli.types import (
     Amount,
@@ -39,7 +39,7 @@ from agents.engines.chat_template import ChatOptions
 from agents.engines.load import check_size, load_model, local_device, save_model
 from agents.engines.model import Policy
 from agents.engines.optimizer import Optimization
-from agents.engines.pretrained import check_suits, model_folder
+from agents.engines.pretrained import model_folder
 from agents.engines.process import computation_dtype, keep_freed_memory, set_threads
 from agents.engines.sampling import Sampling
 from agents.engines.torch import TorchEngine
@@ -52,9 +52,7 @@ from agents.storage.checkpoints import WRITE_ERRORS, failed_write
 from agents.storage.digests import write_digests
 from agents.storage.lock import LOCK, locked
 from reasonenv.console import print_line
-from reasonenv.datasets import has_images
 from reasonenv.errors import DataError
-from reasonenv.registration import find
 
 Example = tuple[Prompt, torch.Tensor]
 """Prompt of a problem, and the tokens of its solution."""
@@ -121,10 +119,7 @@ def fine_tune(settings: FineTuning) -> Path:
         raise UsageError(f"{folder} is not empty: give another --output-dir")
     options = environment_options(settings.env_options, settings.data)
     with closing(reasonenv.make(settings.env, num_envs=1, **options)) as envs:
-        trust = settings.trust_remote_code
-        parts = settings.model, settings.env, find(settings.env).default_model(options)
-        is_visual = has_images(envs.problems)
-        if line := check_suits(*parts, has_images=is_visual, trust_remote_code=trust):
+        if line := check_suits(settings, settings.env, envs.problems):
             print_line(line, sys.stderr)
         engine = _engine(settings)
         stream = examples(envs, engine.chat, settings)

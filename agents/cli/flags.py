@@ -29,7 +29,7 @@ from agents import (
 from agents.cli import config_file, foreign_flags
 from agents.cli.defaults import defaults
 from agents.cli.exit import errors_in_one_line
-from agents.cli.run_model import checkpoint_of
+from agents.cli.model_choice import checkpoint_of
 from agents.cli.settings import COMMON, Run, environment_options
 from agents.cli.types import json_fields
 from agents.errors import UsageError

@@ -33,7 +33,7 @@ from transformers.modeling_utils import load_state_dict
 from transformers.utils import logging
 from transformers.utils.hub import cached_file
 
-from agents.errors import AgentsError, ModelError, UsageError
+from agents.errors import AgentsError, ModelError
 
 if not torch.cuda.is_available():
     # transformers imports DeepSpeed if it is installed, which would warn about a missing GPU.
@@ -46,36 +46,6 @@ TINY = Path(__file__).parents[1] / "tiny"
 def model_folder(name: str) -> str:
     """The folder of the model that is called tiny; any other name as it is."""
     return str(TINY) if name == "tiny" else name
-
-
-def check_suits(
-    name: str, env: str, fitting: str, *, has_images: bool, trust_remote_code: bool = False
-) -> str:
-    """Checks, by the configuration alone, that a model reads the problems of an environment.
-
-    Args:
-        name: Of the model.
-        env: Id of the environment.
-        fitting: Its default model.
-        has_images: True if its problems have images.
-        trust_remote_code: See `load_config`.
-
-    Returns:
-        A line on the tiny model where it is not the environment's own; else "".
-
-    Raises:
-        UsageError: It reads text alone, and the problems have images.
-        ModelError: Its configuration cannot be loaded.
-    """
-    config = load_config(model_folder(name), trust_remote_code=trust_remote_code)
-    if not hasattr(config, "vision_config") and has_images:
-        raise UsageError(
-            f"--model {name} reads text alone, and problems of {env} have images: give a "
-            f"vision-language model, such as {fitting}"
-        )
-    if name != "tiny" or fitting == "tiny":
-        return ""
-    return f"the tiny model reads Figures-v2 at levels 1 and 2 alone: for {env} take {fitting}"
 
 
 def load_config(name: str, *, trust_remote_code: bool = False) -> Any:

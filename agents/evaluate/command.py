@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from agents.cli.exit import errors_in_one_line, standard_streams
 from agents.cli.flags import parse
-from agents.cli.run_model import checkpoint_of
+from agents.cli.model_choice import checkpoint_of
 from agents.errors import typed_errors
 from agents.evaluate.arguments import (
     EvaluationArguments,

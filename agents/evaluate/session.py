@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from agents.cli.interrupt import Interrupt
+from agents.cli.model_choice import check_suits
 from agents.cli.settings import environment_options
 from agents.engines import RolloutEngine
-from agents.engines.pretrained import check_suits
 from agents.errors import AgentsError, RecordError
 from agents.evaluate.arguments import EvaluationArguments, check_arguments
 from agents.evaluate.evaluator import EvaluationTask, Evaluator
@@ -25,7 +25,6 @@ from agents.storage.json_files import json_line, json_value, read_json, read_jso
 from agents.storage.lock import locked
 from agents.storage.provenance import grader_change, read_run, write_run
 from reasonenv.console import print_line
-from reasonenv.datasets import has_images
 from reasonenv.environment import HELD_OUT
 from reasonenv.errors import ReasonEnvError
 from reasonenv.grading import VERSION
@@ -97,7 +96,8 @@ def run_evaluation(
             load_sampler = cache(lambda: samplers.enter_context(make_sampler()))
             if done != [sum(each.batch_sizes) for each in evaluators]:
                 for each in evaluators:
-                    check_model(arguments, each)
+                    if line := check_suits(arguments, each.task.env, each.problems):
+                        print_line(line, sys.stderr)
                 load_sampler()  # a model that cannot be loaded fails before anything is written
                 write_run(folder, settings, sum(done), VERSION)
             with Interrupt(what="batch") as interrupt:
@@ -110,16 +110,6 @@ def run_evaluation(
             for evaluator, (rows, _), speed in zip(evaluators, batches, speeds, strict=True)
         }
         return _write(folder, results)
-
-
-def check_model(arguments: EvaluationArguments, evaluator: Evaluator) -> None:
-    """Checks before a download that the model reads the problems; see `check_suits`."""
-    task, trust = evaluator.task, arguments.trust_remote_code
-    options = environment_options(task.env_options, task.data)
-    parts = arguments.model, task.env, find(task.env).default_model(options)
-    is_visual = has_images(evaluator.problems)
-    if line := check_suits(*parts, has_images=is_visual, trust_remote_code=trust):
-        print_line(line, sys.stderr)
 
 
 def _file_of(evaluator: Evaluator, folder: Path) -> Path:

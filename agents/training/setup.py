@@ -14,10 +14,11 @@ import torch
 import reasonenv
 from agents.cli.checks import check_run
 from agents.cli.exit import short
+from agents.cli.model_choice import check_suits
 from agents.cli.settings import Run, environment_options
 from agents.engines import error_on_all_ranks, ranks
 from agents.engines.chat import Chat, without_image_marks
-from agents.engines.pretrained import check_suits, model_folder
+from agents.engines.pretrained import model_folder
 from agents.engines.process import keep_freed_memory, set_threads, use_deterministic_kernels
 from agents.engines.sampling import check_prompt_lengths
 from agents.engines.vllm import uses_vllm
@@ -38,7 +39,7 @@ from agents.training.rollouts import EXCEEDS, encode
 from agents.training.state import RunState
 from reasonenv import rewards
 from reasonenv.console import printable
-from reasonenv.datasets import Subset, has_images, listed, without_images
+from reasonenv.datasets import Subset, listed, without_images
 from reasonenv.environment import HELD_OUT, LONGEST_SPLIT
 from reasonenv.errors import DataError, ReasonEnvError
 from reasonenv.grading import VERSION
@@ -91,7 +92,7 @@ def prepare(run: Run, learner: Learner) -> RunState:
         envs, splits = make_envs(run)
         stack.enter_context(closing(envs))
         check_best(run.keep_best, splits)
-        print_once(suits(run, envs))
+        print_once(check_suits(run, run.env, envs.problems))
         options = run if run.model == "tiny" else planned(run, learner)
         parts = learner.reference_schedule, learner.second_context
         engines = build(options, model_folder(run.model), *parts)
@@ -160,16 +161,6 @@ def check_learner(run: Run, learner: Learner) -> None:
             f"--group-size 1: {type(learner).__name__} compares the responses to a prompt, and the "
             "advantage of a single one is zero: give at least 2, or train by agents.reinforce"
         )
-
-
-def suits(run: Run, envs: Any) -> str:
-    """Checks that the model of a run reads its problems; see `check_suits`."""
-    options = environment_options(run.env_options, run.data)
-    return check_suits(
-        *(run.model, run.env, find(run.env).default_model(options)),
-        has_images=has_images(envs.problems),
-        trust_remote_code=run.trust_remote_code,
-    )
 
 
 def check_best(metric: str | None, splits: Sequence[str]) -> None:

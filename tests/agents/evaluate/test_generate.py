@@ -7,7 +7,7 @@ from helpers.tiny_runs import train
 from PIL import Image
 
 from agents import generate
-from agents.cli.run_model import checkpoint_of
+from agents.cli.model_choice import checkpoint_of
 from agents.errors import UsageError
 
 

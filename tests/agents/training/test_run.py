@@ -11,7 +11,7 @@ from transformers import AutoImageProcessor, AutoModelForImageTextToText, AutoTo
 
 from agents import evaluate, run
 from agents.cli.flags import parse_run
-from agents.cli.run_model import checkpoint_of
+from agents.cli.model_choice import checkpoint_of
 from agents.cli.settings import Run
 from agents.cpgd import CPGD
 from agents.monitoring import timing
