@@ -120,7 +120,7 @@ def divergence_of_logits(divergence: VocabularyDivergence, logits: Tensor, teach
 
 @dataclass(frozen=True)
 class SecondContext:
-    """What a learner needs of a teacher that reads the same responses."""
+    """A learner's teacher, which reads the same responses after a prompt of its own."""
 
     view: View | None = None
     """The prompt that the teacher reads; None for that of the policy."""

@@ -292,7 +292,7 @@ class Learner(ABC):
         return self.weighted(log_prob, batch, weight, entropy, divergence)
 
     def _of_second_context(self, log_prob: PerToken, extras: Mapping[str, Any]) -> dict[str, Any]:
-        """Which responses have a context, by default all, and the divergence, from logits."""
+        """The mask of responses with a context, by default all, and the divergence, from logits."""
         if self.second_context is None:
             return {}
         every = log_prob.new_ones(len(log_prob)).bool()

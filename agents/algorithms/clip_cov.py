@@ -46,18 +46,18 @@ class ClipCov(GRPO):
         """Adds the tokens that are drawn."""
         batch = super().prepare(batch, all_reduce, log_prob)
         log_ratio = log_prob - batch.old_log_prob
-        held = masked(log_ratio, batch.advantage, self.clip_low, self.clip_high) != log_ratio
+        is_clipped = masked(log_ratio, batch.advantage, self.clip_low, self.clip_high) != log_ratio
         cov = covariance(batch, log_prob, all_reduce)
-        eligible = (cov > self.cov_low) & (cov < self.cov_high) & ~held & batch.mask
+        eligible = (cov > self.cov_low) & (cov < self.cov_high) & ~is_clipped & batch.mask
         number = pseudo_random(batch.old_log_prob, self.choice_seed).where(eligible, 0.0)
-        drawn = largest(number, batch.mask, self.share, all_reduce, round_down=True)
-        return batch.with_extras(drawn=drawn & eligible)
+        selection = largest(number, batch.mask, self.share, all_reduce, round_down=True)
+        return batch.with_extras(selection=selection & eligible)
 
     def loss(self, log_prob: PerToken, batch: Batch) -> PerToken:
         """GRPO's, and 0 for tokens that are drawn."""
-        drawn = batch.extras["drawn"]
-        record_clipped(drawn)
-        return super().loss(log_prob, batch).where(~drawn, 0.0)
+        selection = batch.extras["selection"]
+        record_clipped(selection)
+        return super().loss(log_prob, batch).where(~selection, 0.0)
 
 
 def covariance(batch: Batch, log_prob: PerToken, all_reduce: AllReduce) -> PerToken:

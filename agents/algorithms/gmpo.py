@@ -42,8 +42,8 @@ class GMPO(Learner):
     def loss(self, log_prob: PerToken, batch: Batch) -> PerToken:
         """The loss above, at each token of its response."""
         low, high = -math.expm1(-self.log_clip), math.expm1(self.log_clip)
-        held = masked(log_prob - batch.old_log_prob, batch.advantage, low, high)
-        return -batch.advantage * geometric(held, batch.mask).exp()
+        log_ratio = masked(log_prob - batch.old_log_prob, batch.advantage, low, high)
+        return -batch.advantage * geometric(log_ratio, batch.mask).exp()
 
 
 if __name__ == "__main__":

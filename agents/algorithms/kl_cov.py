@@ -44,13 +44,13 @@ class KLCov(GRPO):
         """Adds the tokens with the largest covariance."""
         batch = super().prepare(batch, all_reduce, log_prob)
         cov = covariance(batch, log_prob, all_reduce)
-        chosen = largest(cov, batch.mask, self.share, all_reduce, round_down=True)
-        return batch.with_extras(held=chosen)
+        selection = largest(cov, batch.mask, self.share, all_reduce, round_down=True)
+        return batch.with_extras(selection=selection)
 
     def loss(self, log_prob: PerToken, batch: Batch) -> PerToken:
         """The loss above."""
         distance = (log_prob - batch.old_log_prob).abs()
-        return super().loss(log_prob, batch) + self.kappa * distance * batch.extras["held"]
+        return super().loss(log_prob, batch) + self.kappa * distance * batch.extras["selection"]
 
 
 if __name__ == "__main__":

@@ -38,7 +38,7 @@ class Teacher:
     def target(
         self, student: Any, responses: Responses, sampling: Sampling, divergence: Any
     ) -> Target:
-        """What the head's pass of the policy that is trained needs of this teacher.
+        """The teacher's part in the head's pass of the policy that is trained.
 
         Its logits are cut or filled to the student's vocabulary, as models of one tokenizer have
         different numbers of unused rows.

@@ -91,15 +91,15 @@ def run_evaluation(
         if message := grader_change(folder, VERSION):
             print_line(message, sys.stderr)
         batches = [read_batches(_file_of(e, folder), e.batch_sizes) for e in evaluators]
-        done = [len(rows) for rows, _ in batches]
+        counts = [len(rows) for rows, _ in batches]
         with ExitStack() as samplers:  # closed before official scores are computed
             load_sampler = cache(lambda: samplers.enter_context(make_sampler()))
-            if done != [sum(each.batch_sizes) for each in evaluators]:
+            if counts != [sum(each.batch_sizes) for each in evaluators]:
                 for each in evaluators:
                     if line := check_suits(arguments, each.task.env, each.problems):
                         print_line(line, sys.stderr)
                 load_sampler()  # a model that cannot be loaded fails before anything is written
-                write_run(folder, settings, sum(done), VERSION)
+                write_run(folder, settings, sum(counts), VERSION)
             with Interrupt(what="batch") as interrupt:
                 speeds = [
                     _sample(evaluator, _file_of(evaluator, folder), each, load_sampler, interrupt)

@@ -233,7 +233,7 @@ class _Update:
         return learner.prepare(batch, self._all_reduce, old_log_prob)
 
     def _of_second_context(self) -> dict[str, Any]:
-        """Which responses have a context, and log-probabilities under the teacher if they are read.
+        """The mask of responses with a context, and the teacher's values where they are read.
 
         They are those of the teacher at the start, though it be the policy.
         """

@@ -197,15 +197,15 @@ def test_clip_cov_draws_a_share_of_the_eligible_tokens_by_its_seed():
     drawn = {}
     for seed in (0, 1):
         learner = ClipCov(share=0.01, cov_low=0.2, cov_high=3.0, choice_seed=seed)
-        drawn[seed] = learner.prepare(batch, lambda x: x, log_prob).extras["drawn"]
+        drawn[seed] = learner.prepare(batch, lambda x: x, log_prob).extras["selection"]
         assert drawn[seed].sum() == 10
-        loss = learner.loss(log_prob, batch.with_extras(drawn=drawn[seed]))
+        loss = learner.loss(log_prob, batch.with_extras(selection=drawn[seed]))
         assert (loss == 0).eq(drawn[seed]).all()
     assert not torch.equal(drawn[0], drawn[1])
     cov = (batch.advantage - batch.advantage.mean()) * (log_prob - log_prob.mean())
     assert ((cov > 0.2) & (cov < 3.0))[drawn[0] | drawn[1]].all()
     few = ClipCov(share=1e-6, cov_low=0.2, cov_high=3.0)
-    assert few.prepare(batch, lambda x: x, log_prob).extras["drawn"].sum() == 1
+    assert few.prepare(batch, lambda x: x, log_prob).extras["selection"].sum() == 1
 
 
 def test_kl_cov_holds_the_tokens_of_largest_covariance_of_either_sign():
@@ -213,9 +213,9 @@ def test_kl_cov_holds_the_tokens_of_largest_covariance_of_either_sign():
     batch = rollout(old, tensor([[1.0, -1.0, 1.0, -1.0]]))
     learner = KLCov(share=0.5, kappa=3.0)
     batch = learner.prepare(batch, lambda x: x, old)
-    assert batch.extras["held"].tolist() == [[True, False, False, True]]
+    assert batch.extras["selection"].tolist() == [[True, False, False, True]]
     negative = rollout(old, tensor([[-2.0, -2.0, 2.0, 2.0]]))
-    chosen = KLCov(share=0.25).prepare(negative, lambda x: x, old).extras["held"]
+    chosen = KLCov(share=0.25).prepare(negative, lambda x: x, old).extras["selection"]
     assert chosen.sum(-1).tolist() == [2]  # ties, of negative covariances alone
     log_prob = (old + 0.1).requires_grad_()
     (slope,) = torch.autograd.grad(learner.loss(log_prob, batch).sum(), log_prob)
