@@ -41,7 +41,7 @@ def test_every_environment_has_a_page(name):
     [
         ("Figure-v1", "no environment is called 'Figure-v1': did you mean Figures-v2?"),
         ("mmk12", "did you mean MMK12-v0?"),
-        ("Squares-v0", "one that your module registers is module:Squares-v0; there are Figures"),
+        ("Polygons-v0", "one that your module registers is module:Polygons-v0; there are Figures"),
         ("reasonenv/Figures-v3", "did you mean Figures-v2?"),
         (
             "CartPole",
