@@ -20,7 +20,7 @@ from tqdm import tqdm
 from agents.run import EXIT_COLLAPSED
 from agents.storage.checkpoints import latest
 from benchmarks.grid import raw
-from benchmarks.grid.study import BRIEF, Task
+from benchmarks.grid.study import BRIEF, TEACHER, TEACHING, Task
 
 
 def slots(jobs: int | None) -> list[dict[str, str]]:
@@ -116,6 +116,8 @@ def run_all(tasks: Sequence[Task], folder: Path, crew: Crew) -> list[str]:
     with _workers(crew) as pool:
         begin_with = {t.seed: t for t in reversed(todo) if BRIEF in t.words}
         starts = [pool.submit(make_start, task, crew) for task in begin_with.values()]
+        if any(TEACHER in task.words for task in todo):
+            starts.append(pool.submit(make_teacher, crew))
         for future in _finished(starts):
             failures += future.result()
         for future in _finished([pool.submit(run_one, task, folder, crew) for task in todo]):
@@ -179,7 +181,8 @@ def words(task: Task, run: Path, crew: Crew) -> list[str]:
     more = [] if latest(run) is None else ["--resume"]
     if not more:
         shutil.rmtree(run, ignore_errors=True)
-    told = [str(brief(task, crew)) if word == BRIEF else word for word in task.words]
+    models = {BRIEF: brief(task, crew), TEACHER: latest(crew.scratch / TEACHER)}
+    told = [str(models.get(word, word)) for word in task.words]
     return [*told, "--output-dir", str(run), *more]
 
 
@@ -198,6 +201,17 @@ def make_start(task: Task, crew: Crew) -> list[str]:
     status, _ = crew.run(module, log)
     if status and not crew.stopping:
         return [f"failed: the model of seed {task.seed}, status {status}; see {log}"]
+    return []
+
+
+def make_teacher(crew: Crew) -> list[str]:
+    """Trains the model that others learn from, or goes on with it; what went wrong."""
+    folder = crew.scratch / TEACHER
+    log = crew.scratch / "teacher.log"
+    more = [] if latest(folder) is None else ["--resume"]
+    status, _ = crew.run([*TEACHING, "--output-dir", str(folder), *more], log)
+    if status and not crew.stopping:
+        return [f"failed: the teacher, status {status}; see {log}"]
     return []
 
 

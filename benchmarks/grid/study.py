@@ -24,6 +24,7 @@ NAMES = (
     "rpg/clips",
     "rpg/references",
     "rpg/off_policy",
+    "recent/figures",
 )
 """All studies, in the order in which `all` runs them: the first chooses numbers of the others."""
 RATE = "RATE"
@@ -35,6 +36,12 @@ OPTIMIZER = """--optimizer-options '{"weight_decay": 0.01, "epsilon": 1e-8}'"""
 a signal besides."""
 BRIEF = "BRIEF"
 """Stands for a folder with a tiny model after a warm start of seconds."""
+TEACHER = "TEACHER"
+"""Stands for a model that is trained longer than those of the cells, by `TEACHING`."""
+TEACHING = (
+    *("agents.grpo", "--num-steps", "200", "--num-prompts", "16", "--minibatch-size", "8"),
+    *("--learning-rate", "1e-4", "--num-test-problems", "200", "--seed", "100"),
+)
 
 
 @dataclass(frozen=True)
