@@ -167,6 +167,9 @@ def parse_run(
     command.__doc__ = f"{about}\n\n--help shows the flags of most runs, --help-all every flag."
     parsed: Any = parse(command, module_name(learner), words, command(**values))
     run = replace(parsed.run, model=given.get("model", parsed.run.model))
+    if run.teacher is not None:
+        with errors_in_one_line():
+            run = replace(run, teacher=checkpoint_of(run.teacher, "--teacher"))
     return run, *(getattr(parsed, name) for name in values if name not in ("run", "file"))
 
 

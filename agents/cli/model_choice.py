@@ -17,7 +17,7 @@ from reasonenv.problem import Problem
 from reasonenv.registration import find
 
 
-def checkpoint_of(model: str) -> str:
+def checkpoint_of(model: str, flag: str = "--model") -> str:
     """The best kept or else the last checkpoint of a run's directory; other models as they are.
 
     Prints a line that says which, on rank 0.
@@ -33,10 +33,10 @@ def checkpoint_of(model: str) -> str:
     best = best_step(folder, metric, checkpoints.steps(folder)) if metric else None
     checkpoint = checkpoints.path_of(folder, best) if best else checkpoints.latest(folder)
     if checkpoint is None:
-        raise UsageError(f"--model {model}: this run has no checkpoint yet")
+        raise UsageError(f"{flag} {model}: this run has no checkpoint yet")
     which = f"the best by {metric}" if best else "the last"
     if ranks()[0] == 0:
-        print_line(f"model: {checkpoint}, {which} checkpoint of the run", sys.stderr)
+        print_line(f"{flag[2:]}: {checkpoint}, {which} checkpoint of the run", sys.stderr)
     return str(checkpoint)
 
 

@@ -73,8 +73,8 @@ class Run:
     checkpoint), or 'tiny' (0.7 million parameters, which read Figures-v2 at levels 1 and 2); by
     default the environment's."""
     teacher: str | None = None
-    """Hub name or folder of the model that teaches, with the same tokenizer: for the algorithm opd,
-    and for sdft, sdpo and others in place of the policy itself."""
+    """The model that teaches, named as by --model and with the same tokenizer: for the algorithm
+    opd, and for sdft, sdpo and others in place of the policy itself."""
     trust_remote_code: bool = False
     """Run the Python code that a model brings (auto_map in its configuration). It can do anything
     that you can do: read it first."""

@@ -17,6 +17,7 @@ from agents.algorithms.opsd import OPSD
 from agents.algorithms.papo import PAPO
 from agents.algorithms.sdpg import SDPG
 from agents.algorithms.sdpo import SDPO
+from agents.cli.flags import parse_run
 from agents.distillation import kl_to_teacher
 from agents.engines import lora
 from agents.engines.bandit import BanditEngine, respond
@@ -325,6 +326,8 @@ def test_a_teacher_of_another_tokenizer_is_refused_in_one_line(tiny_folder, tmp_
 def test_opd_moves_towards_its_teacher(tiny_folder, tmp_path):
     tiny_runs.train(tiny_folder, tmp_path / "teacher", num_steps=2, learning_rate=1e-2)
     teacher = tmp_path / "teacher/checkpoints/step-2"
+    run, _ = parse_run(OPD, ["--teacher", str(tmp_path / "teacher")])
+    assert run.teacher == str(teacher)
     same_size = {"teacher": teacher, "num_steps": 6, "learning_rate": 3e-3, "num_prompts": 2}
     rows = trained(OPD, tiny_folder, tmp_path / "run", divergence="kl_to_teacher", **same_size)
     assert rows[-1]["policy/divergence"] < 0.7 * rows[0]["policy/divergence"]
