@@ -64,8 +64,10 @@ def final_span(response: str, prose: bool = False) -> Span | None:
         prose: True to read a sentence without a marker by its only value.
     """
     text, is_tagged = answer_section(response)
-    is_long = len(text) > _MAX_LENGTH
-    text = last_turn(text[-_MAX_LENGTH:])
+    is_long, text = len(text) > _MAX_LENGTH, text[-_MAX_LENGTH:]
+    if is_long and "box" not in text:
+        return None
+    text = last_turn(text)
     run, is_open = last_boxes(text)
     if is_open:
         return None
