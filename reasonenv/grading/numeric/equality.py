@@ -54,7 +54,9 @@ def same_expression(a: Node, b: Node) -> bool | None:
 def _pairs(a: Node, b: Node, points: range, natural: bool = True) -> Iterator[tuple[int, Any, Any]]:
     """The points where both expressions have a floating-point value, or the class TooLarge."""
     for point in points:
-        left, right = (_value(node, ROUGH, point, natural) for node in (a, b))
+        left, right = (
+            _value(node, ROUGH, 0 if is_known(node) else point, natural) for node in (a, b)
+        )
         if left is not None and right is not None:
             yield point, left, right
 
