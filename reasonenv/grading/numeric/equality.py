@@ -102,8 +102,10 @@ def _agree_at_points(a: Node, b: Node, natural: bool) -> bool | None:
     agreeing: list[int] = []
     num_apart = 0
     for point, left, right in _pairs(a, b, points, natural):
-        # Values too large for floating point are left to 150 digits.
-        if TooLarge not in (left, right) and not _near(left, right, _ROUGH_TOLERANCE):
+        if TooLarge in (left, right):
+            if len(agreeing) == NUM_FINE_POINTS:
+                break  # values too large for floating point are left to 150 digits
+        elif not _near(left, right, _ROUGH_TOLERANCE):
             if not varies or is_complex or (is_real(left) and is_real(right)):
                 return False
             num_apart += 1  # or another branch of a root or a logarithm

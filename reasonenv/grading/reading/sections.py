@@ -111,7 +111,7 @@ class Boxes(NamedTuple):
     is_open: bool
 
 
-_BRACE = re.compile(r"\\(?:boxed|fbox)\s*\{|\\(?!\\(?:boxed|fbox)).|[{}]", re.DOTALL)
+_BRACE = re.compile(r"\{[^{}\\]*+\}|\\(?:boxed|fbox)\s*\{|\\(?!\\(?:boxed|fbox)).|[{}]", re.DOTALL)
 _COMMAND = re.compile(r"\\boxed|\\fbox")
 _BOX = re.compile(r"\\(?:boxed|fbox)\s*\{")
 
