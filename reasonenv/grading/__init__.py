@@ -223,10 +223,8 @@ def _unbudgeted(
         correct = rule_verdict(answer, text, options, kind)
     except TooLarge:
         return RuleVerdict((False, "unparseable"), text)
-    if correct:
-        return RuleVerdict((True, "ok"), text)
     if correct is not None:
-        return RuleVerdict((False, "ok"), text)
+        return RuleVerdict((correct, "ok"), text)
     if is_unsafe(answer) or is_unsafe(text) or _is_garbled(answer, text):
         return RuleVerdict((False, "unparseable"), text)
     return RuleVerdict(None, text)
