@@ -223,15 +223,16 @@ def _unbudgeted(
         correct = rule_verdict(answer, text, options, kind)
     except TooLarge:
         return RuleVerdict((False, "unparseable"), text)
-    if correct:
-        return RuleVerdict((True, "ok"), text)
     if correct is not None:
-        return RuleVerdict((False, "ok"), text)
-    # math-verify would drop the part that it cannot read, and compare the rest.
-    is_garbled = _is_readable(text) and not _is_readable(answer)
-    if is_unsafe(answer) or is_unsafe(text) or is_garbled:
+        return RuleVerdict((correct, "ok"), text)
+    if is_unsafe(answer) or is_unsafe(text) or _is_garbled(answer, text):
         return RuleVerdict((False, "unparseable"), text)
     return RuleVerdict(None, text)
+
+
+def _is_garbled(answer: str, reference: str) -> bool:
+    """True if math-verify would drop the part of an answer that it cannot read."""
+    return _is_readable(reference) and not _is_readable(answer)
 
 
 def _is_readable(text: str) -> bool:

@@ -12,6 +12,7 @@ _EXPLOSIVE = re.compile(
     r"|\^\s*(?:\{[^{}]*\^|\([^()]*\^|\w\s*\^)"  # towers
     r"|(?:\d{3}|[!)}\]])\s*!"
     r"|[\])}]\s*\^[\s{]*\d{2}"  # (x + y + z)^{1000}
+    r"|matrix\}\s*\^"
 )
 _HARMLESS = frozenset(
     r"""frac sqrt pi cdot times div pm mp le ge ne lt gt leq geq neq in notin cup cap setminus infty

@@ -54,7 +54,9 @@ def same_expression(a: Node, b: Node) -> bool | None:
 def _pairs(a: Node, b: Node, points: range, natural: bool = True) -> Iterator[tuple[int, Any, Any]]:
     """The points where both expressions have a floating-point value, or the class TooLarge."""
     for point in points:
-        left, right = (_value(node, ROUGH, point, natural) for node in (a, b))
+        left, right = (
+            _value(node, ROUGH, 0 if is_known(node) else point, natural) for node in (a, b)
+        )
         if left is not None and right is not None:
             yield point, left, right
 
@@ -98,13 +100,19 @@ def _agree_at_points(a: Node, b: Node, natural: bool) -> bool | None:
     is_complex = "i" in a.kinds | b.kinds
     points = range(NUM_POINTS if varies else 1)
     agreeing: list[int] = []
+    num_apart = 0
     for point, left, right in _pairs(a, b, points, natural):
-        # Values too large for floating point are left to 150 digits.
-        if TooLarge not in (left, right) and not _near(left, right, _ROUGH_TOLERANCE):
+        if TooLarge in (left, right):
+            if len(agreeing) == NUM_FINE_POINTS:
+                break  # values too large for floating point are left to 150 digits
+        elif not _near(left, right, _ROUGH_TOLERANCE):
             if not varies or is_complex or (is_real(left) and is_real(right)):
                 return False
-            continue  # another branch of a root or a logarithm
+            num_apart += 1  # or another branch of a root or a logarithm
+            continue
         agreeing.append(point)
+    if num_apart == NUM_POINTS and is_known(a) != is_known(b):
+        return False  # a number and what is never real
     if len(agreeing) < min(NUM_FINE_POINTS, len(points)):
         return None
     return _agree_precisely(a, b, agreeing[:NUM_FINE_POINTS], natural)

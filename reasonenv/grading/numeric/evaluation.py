@@ -272,7 +272,7 @@ class ExpressionEvaluator:
         return (_LONG.gamma if self.precision is FINE else math.gamma)(value.real)
 
     def _determinant(self, rows: Sequence[Sequence[Node]]) -> Any:
-        if not 1 <= len(rows) <= _MAX_DETERMINANT or any(len(row) != len(rows) for row in rows):
+        if not 1 <= len(rows) <= _MAX_DETERMINANT:
             raise Undefined
         return _determinant([[self.value(cell) for cell in row] for row in rows])
 

@@ -299,6 +299,8 @@ def _environment(cursor: Cursor, name: str) -> Node:
     if name in _MATRICES:
         return Node("matrix", rows)
     if name == "vmatrix":
+        if any(len(row) != len(rows) for row in rows):
+            raise Unreadable
         return Node("fn", ("det", rows))
     if name not in _SYSTEMS:
         raise Unreadable

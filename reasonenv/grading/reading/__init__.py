@@ -64,8 +64,10 @@ def final_span(response: str, prose: bool = False) -> Span | None:
         prose: True to read a sentence without a marker by its only value.
     """
     text, is_tagged = answer_section(response)
-    is_long = len(text) > _MAX_LENGTH
-    text = last_turn(text[-_MAX_LENGTH:])
+    is_long, text = len(text) > _MAX_LENGTH, text[-_MAX_LENGTH:]
+    if is_long and "box" not in text:
+        return None
+    text = last_turn(text)
     run, is_open = last_boxes(text)
     if is_open:
         return None
@@ -213,7 +215,14 @@ def plain_verdict(answer: str, reference: str) -> bool | None:
 _INTEGER = re.compile(r"[ $]{0,9}(?:(-?)0*([1-9][0-9]*)|-?0+)[ $]{0,9}")
 
 
+# A value may have 300 characters and eight times those of the reference: the longest right answer
+# of a model has 95, to one of 2.
+_LENGTH, _TIMES = 300, 8
+
+
 def _value_verdict(answer: str, reference: str, kind: str) -> bool | None:
+    if len(answer) > _LENGTH + _TIMES * len(reference):
+        return None
     left, right = without_spaces(answer), without_spaces(reference)
     if not left or not right or left == right:
         return bool(left) and left == right

@@ -186,14 +186,13 @@ _PART = re.compile(
     r"(\d{1,9}(?:\.\d{1,9})?)\s?([a-zA-Z]{1,7}|[\u4e00-\u9fff]{1,3})(?:,?\s?and\s|,\s?|\s|(?=\d|$))"
 )
 _SEVERAL = re.compile(r"\d\s?(?:\\text\{)?\s?[a-zA-Z\u4e00-\u9fff].*\d")
-_FONT = re.compile(r"\\text\s*\{([^{}]*)\}")
 
 
 def in_one_unit(text: str) -> str:
     """A measurement in several units, 1 h 30 min, in the largest of them; else the text itself."""
     if len(text) > 60 or not _SEVERAL.search(text):
         return text
-    bare = " ".join(_FONT.sub(r" \1 ", text).strip(" .。$").split())
+    bare = " ".join(plain(text).strip(" .。$").split())
     total, units, position = Fraction(0), [], 0
     while match := _PART.match(bare, position):
         name = _SHORT.get(match[2], match[2])

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from reasonenv.grading.parsing.notation import canonical
 from reasonenv.grading.parsing.units import AMBIGUOUS, compound_unit
+from reasonenv.grading.reading.words import plain
 
-_FONT = re.compile(r"\\text\s*\{([^{}]*)\}")
 _MAX_LENGTH = 120
 _TILDE = re.compile(r"[~～〜]|\\sim(?![a-zA-Z])")
 
@@ -44,8 +44,7 @@ def schedule(text: str) -> Schedule | None:
     """The times of a text that holds nothing else; None for any other text."""
     if len(text) > _MAX_LENGTH or not _CLOCK_SIGN.search(text) or _RATIO_SIGN.search(text):
         return None
-    text = canonical(_TILDE.sub("-", text))
-    text = _FONT.sub(r"\1", text).strip(" .$").replace(" ", "")
+    text = plain(canonical(_TILDE.sub("-", text))).strip(" .$").replace(" ", "")
     times: list[Time] = []
     signs: list[str] = []
     position = 0

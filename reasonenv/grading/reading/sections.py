@@ -14,18 +14,28 @@ def answer_section(response: str) -> tuple[str, bool]:
     Without a <think> before the first </think> the prompt opened the reasoning, and all before it
     is reasoning; so is all that follows a <think> that nothing closes.
     """
-    unclosed = response.find("<think>", response.rfind("</think>") + 1)
-    text = response if unclosed < 0 else response[:unclosed]
-    last = text.rpartition("</think>")[2]
-    if "<answer>" in last:
-        text = last
-    elif "<answer>" in text:
-        before, _, after = text.partition("</think>")
-        *closed, rest = (text if "<think>" in before or not after else after).split("</think>")
-        text = _GAP.join([*(piece.partition("<think>")[0] for piece in closed), rest])
+    closed = response.rfind("</think>")
+    stop = len(response)
+    if response.rfind("<think>", closed + 1) >= 0:
+        stop = response.find("<think>", closed + 1)
+    start = response.rfind("<answer>", max(0, closed), stop)
+    if start >= 0:
+        bracket = response.find("<", start + 1)  # many times as fast to find as a tag
+        end = response.find("</answer>", bracket, stop) if bracket >= 0 else -1
+        return response[start + len("<answer>") : end if end >= 0 else stop], True
+    if closed >= 0 and response.rfind("<answer>", 0, closed) >= 0:
+        return _earlier_section(response[:stop])
+    return response[closed + len("</think>") if closed >= 0 else 0 : stop], False
+
+
+def _earlier_section(text: str) -> tuple[str, bool]:
+    """The same where no tag follows the last reasoning: a tag before it, outside of any."""
+    before, _, after = text.partition("</think>")
+    *closed, rest = (text if "<think>" in before or not after else after).split("</think>")
+    text = _GAP.join([*(piece.partition("<think>")[0] for piece in closed), rest])
     _, tag, section = text.rpartition("<answer>")
     if not tag:
-        return last, False
+        return rest, False
     # Around reasoning within it stands no one number.
     pieces = [piece for piece in section.partition("</answer>")[0].split(_GAP) if piece.strip()]
     return pieces[-1] if pieces else "", True
@@ -49,7 +59,7 @@ _STRUCK = re.compile(r"<(s|del|strike)>[^<>\n]{0,80}</\1>(?=[ \t]*[\w(])|~~[^~\n
 _ANSWERED = re.compile(r"\banswer\b|答案|####|\\boxed", re.IGNORECASE)
 # A new question, which a base model invents after its answer.
 _QUESTION = re.compile(
-    r"(?:^|\n)[#*\s]{0,6}(?:Question|Q|Problem|Human|User|Instruction|题目|问题)\s?[:：]"
+    r"\n[#*\s]{0,6}(?:Question|Q|Problem|Human|User|Instruction|题目|问题)\s?[:：]"
 )
 
 
@@ -62,10 +72,10 @@ def last_turn(text: str) -> str:
         text = text[_OPENING.match(text).end() :]  # pyright: ignore[reportOptionalMemberAccess]
         end = _END.search(text)
         text = _TOKEN.sub(_gap, text[: end.start()] if end else text)
-    question = _QUESTION.search(text)
+    question = _QUESTION.search("\n" + text)
     answer = _ANSWERED.search(text) if question else None
-    if answer and question and question.start() > answer.end():
-        return text[: question.start()]
+    if answer and question and question.start() > answer.end() + 1:
+        return text[: question.start() - 1]
     return text
 
 
@@ -101,7 +111,7 @@ class Boxes(NamedTuple):
     is_open: bool
 
 
-_BRACE = re.compile(r"\\(?:boxed|fbox)\s*\{|\\(?!\\(?:boxed|fbox)).|[{}]", re.DOTALL)
+_BRACE = re.compile(r"\{[^{}\\]*+\}|\\(?:boxed|fbox)\s*\{|\\(?!\\(?:boxed|fbox)).|[{}]", re.DOTALL)
 _COMMAND = re.compile(r"\\boxed|\\fbox")
 _BOX = re.compile(r"\\(?:boxed|fbox)\s*\{")
 
@@ -115,27 +125,32 @@ def last_boxes(text: str) -> Boxes:
     if first is None:
         return Boxes((), False)
     bounds: list[tuple[int, int, int]] = []  # of a box, with the start of its content
-    stack: list[re.Match[str]] = []
+    stack: list[re.Match[str] | None] = []  # None for a brace that is no box
     for brace in _BRACE.finditer(text, first.start()):
-        if brace[0].endswith("{") and brace[0] != "\\{":
-            stack.append(brace)
-        elif brace[0] == "}" and stack:
-            opening = stack.pop()
-            if opening[0] != "{":
+        sign = brace[0]
+        if sign == "{":
+            stack.append(None)
+        elif sign == "}":
+            opening = stack.pop() if stack else None
+            if opening is not None:
                 while bounds and bounds[-1][0] > opening.start():
                     bounds.pop()
                 bounds.append((opening.start(), opening.end(), brace.end()))
-    boxes = [Box(start, end, _BOX.sub("{", text[at : end - 1])) for start, at, end in bounds]
-    end = boxes[-1].end if boxes else -1
-    is_open = any(opening[0] != "{" and opening.start() >= end for opening in stack)
-    return Boxes(_run(text, boxes), is_open)
+        elif sign[-1] == "{" and len(sign) > 2:
+            stack.append(brace)
+    last = bounds[-1][2] if bounds else -1
+    is_open = any(opening and opening.start() >= last for opening in stack)
+    return Boxes(_run(text, bounds), is_open)
 
 
-def _run(text: str, boxes: Sequence[Box]) -> Sequence[Box]:
-    first = max(0, len(boxes) - 1)
-    while first and _are_joined(text, boxes[first - 1], boxes[first]):
-        first -= 1
-    return boxes[first:]
+def _run(text: str, bounds: Sequence[tuple[int, int, int]]) -> Sequence[Box]:
+    run: list[Box] = []
+    for start, at, end in reversed(bounds):
+        box = Box(start, end, _BOX.sub("{", text[at : end - 1]))
+        if run and not _are_joined(text, box, run[-1]):
+            break
+        run.append(box)
+    return run[::-1]
 
 
 _CHOICE = re.compile(r"[\s(]{0,3}(?:\\text\{)?([A-J])[\s)}.]{0,3}")
