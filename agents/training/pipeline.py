@@ -79,7 +79,7 @@ class Ahead:
         self._sampler = ProcessSampler(encode, weights, make, log.say)
         self._log, self._producer = log, ThreadPoolExecutor(1, "sampling")
         self._pending: deque[Future[tuple[Rollout, dict[str, float]]]] = deque()
-        self._seconds: dict[str, float] = {}
+        self._waits: list[tuple[float, float, float]] = []
         self._start()
 
     def rollouts(self, clock: Clock, history: History) -> Iterator[Rollout]:
@@ -99,6 +99,8 @@ class Ahead:
         with clock("wait"):
             rollout, seconds = self._pending.popleft().result()
         clock.seconds |= seconds
+        waits = clock.seconds["wait"], seconds["sampler_wait"]
+        self._waits.append((time.perf_counter(), *waits))
         yield rollout
 
     def wait(self) -> None:
@@ -118,6 +120,16 @@ class Ahead:
         self._producer.shutdown(wait=False, cancel_futures=True)
         self._sampler.close()
         self._producer.shutdown()
+        if line := self._summary():
+            self._log.say(line)
+
+    def _summary(self) -> str:
+        """The share of the time that each side has waited, the first step left out."""
+        if len(self._waits) < 2:
+            return ""
+        ends, *waits = zip(*self._waits, strict=True)
+        trainer, sampler = (sum(part[1:]) / (ends[-1] - ends[0]) for part in waits)
+        return f"waits: trainer {trainer:.0%}, sampler {sampler:.0%} of the time"
 
     def _start(self) -> None:
         self._observations, self._idle_since = reset(self._state), time.perf_counter()

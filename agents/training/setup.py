@@ -19,7 +19,12 @@ from agents.cli.settings import Run, environment_options
 from agents.engines import error_on_all_ranks, ranks
 from agents.engines.chat import Chat, without_image_marks
 from agents.engines.pretrained import model_folder
-from agents.engines.process import keep_freed_memory, set_threads, use_deterministic_kernels
+from agents.engines.process import (
+    keep_freed_memory,
+    set_threads,
+    share_threads,
+    use_deterministic_kernels,
+)
 from agents.engines.sampling import check_prompt_lengths
 from agents.engines.vllm import uses_vllm
 from agents.errors import ParityError, PromptLengthError, UsageError
@@ -81,6 +86,8 @@ def prepare(run: Run, learner: Learner) -> RunState:
     if checkpoint:
         print_once(describe_changes(folder, settings))
     num_threads = last_num_threads(folder) if checkpoint else None
+    if run.staleness:
+        share_threads(2)
     if run.deterministic:
         use_deterministic_kernels(vllm=run.vllm_server is None and uses_vllm(run.sampler))
         num_threads = num_threads or torch.get_num_threads()
