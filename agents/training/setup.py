@@ -128,7 +128,7 @@ def with_correction(run: Run, learner: Learner) -> tuple[Learner, str]:
         return learner, ""
     reason = "top_p and top_k cut the sampler off"
     if not is_cut:
-        reason = f"rollouts are sampled {run.staleness} updates before"
+        reason = f"rollouts are sampled ahead, --staleness {run.staleness}"
     return replace(learner, sampler_correction=CAP), (
         f"sampler correction: {CAP:g}, since {reason}; --sampler-correction uncorrected for none"
     )
