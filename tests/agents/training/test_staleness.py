@@ -11,21 +11,18 @@ from typing import ClassVar
 import pytest
 import torch
 from helpers import letters, tiny_runs
-from helpers.tiny_runs import (
-    SMALL,
-    before_response,
-    flags,
-    numbers,
-    refusal,
-    same,
-    train,
-)
+from helpers.tiny_runs import SMALL, before_response, flags, numbers, refusal, same, train
 from safetensors.torch import load_file
 
+from agents.cli.settings import Run
+from agents.corrections import uncorrected
+from agents.cpgd import CPGD
 from agents.engines.sampler_process import ProcessSampler, trained_weights
 from agents.engines.transformers import TransformersSampler
-from agents.errors import SamplerError
+from agents.errors import CheckpointError, SamplerError, UsageError
 from agents.training import pipeline
+from agents.training.setup import check_staleness, with_correction
+from agents.training.versions import VERSIONS, copied, load_versions, save_versions
 
 PER_STEP = 16
 LONG = {"num_steps": 6, "save_every": 1, "keep_checkpoints": 9}
@@ -204,3 +201,62 @@ def test_a_closed_sampler_says_so(tiny_folder, tmp_path):
     sampler.close()
     with pytest.raises(SamplerError, match="the sampler is closed"):
         sampler.generate((), (0,))
+
+
+class Curious(CPGD):
+    def curriculum(self, history, problems):
+        return None
+
+
+@pytest.mark.parametrize(
+    ("learner", "settings", "words"),
+    [
+        (CPGD(), {"max_generations": 2}, "--max-generations 2 chooses from rollouts"),
+        (CPGD(), {"sampler": "vllm"}, "neither vLLM nor DeepSpeed"),
+        (CPGD(), {"vllm_server": "http://localhost:8000"}, "neither vLLM nor DeepSpeed"),
+        (CPGD(), {"engine": "deepspeed"}, "neither vLLM nor DeepSpeed"),
+        (Curious(), {}, "the curriculum of Curious reads the steps before"),
+    ],
+)
+def test_what_cannot_be_ahead_is_refused_in_one_line(learner, settings, words):
+    check_staleness(Run(**settings), learner)
+    with pytest.raises(UsageError, match=words) as refused:
+        check_staleness(Run(**settings, staleness=1), learner)
+    assert "\n" not in str(refused.value)
+
+
+def test_several_ranks_are_refused(monkeypatch):
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(UsageError, match="2 ranks sample and train together"):
+        check_staleness(Run(staleness=1), CPGD())
+
+
+def test_a_correction_is_on_unless_a_flag_turns_it_off():
+    assert with_correction(Run(), CPGD()) == (CPGD(), "")
+    learner, line = with_correction(Run(staleness=1), CPGD())
+    assert learner.sampler_correction == 2
+    assert "--staleness 1" in line
+    assert "\n" not in line
+    off = CPGD(sampler_correction=uncorrected)
+    assert with_correction(Run(staleness=1), off) == (off, "")
+
+
+def test_versions_of_a_checkpoint_are_those_before_it(tmp_path):
+    versions = {v: {"a.weight": torch.full((2, 3), float(v))} for v in (3, 4, 5)}
+    save_versions(tmp_path, versions, 5)
+    loaded = load_versions(tmp_path)
+    assert loaded.keys() == {3, 4}
+    assert all(torch.equal(loaded[v]["a.weight"], versions[v]["a.weight"]) for v in loaded)
+    (tmp_path / VERSIONS).write_bytes(b"\x00" * 20)
+    with pytest.raises(CheckpointError, match="does not fit this run"):
+        load_versions(tmp_path)
+    (tmp_path / VERSIONS).unlink()
+    with pytest.raises(CheckpointError, match=f"has no {VERSIONS}"):
+        load_versions(tmp_path)
+
+
+def test_copies_stay_as_they_are():
+    weight = torch.zeros(2)
+    copies = copied({"a": weight})
+    weight += 1
+    assert copies["a"].tolist() == [0, 0]
