@@ -3,7 +3,6 @@ import json
 import os
 import re
 import signal
-import subprocess
 import sys
 from functools import partial
 from typing import ClassVar
@@ -11,6 +10,7 @@ from typing import ClassVar
 import pytest
 import torch
 from helpers import letters, tiny_runs
+from helpers.interrupted_runs import end
 from helpers.tiny_runs import SMALL, before_response, flags, numbers, refusal, same, train
 from safetensors.torch import load_file
 
@@ -29,7 +29,7 @@ LONG = {"num_steps": 6, "save_every": 1, "keep_checkpoints": 9}
 
 
 class Local(TransformersSampler):
-    """The same on a copy of the model in this process: slower, and it starts at once."""
+    """A `ProcessSampler` without a process: slower, and it starts at once."""
 
     loaded: ClassVar[list[dict[str, torch.Tensor]]] = []
 
@@ -143,8 +143,8 @@ def test_a_run_that_is_killed_goes_on_as_if_it_had_not_been(
     options = SMALL | settings | {"model": tiny_folder, "output_dir": tmp_path / "killed"}
     for number, resume in ((5, False), (3 * PER_STEP + 2, True), (2 * PER_STEP + 9, True)):
         words = [tiny_runs.__file__, str(number), *flags(**options, resume=resume)]
-        child = subprocess.run([sys.executable, *words], check=False, timeout=300)
-        assert child.returncode == -signal.SIGKILL
+        status, stderr = end([sys.executable, *words])
+        assert status == -signal.SIGKILL, stderr
     train(tiny_folder, tmp_path / "killed", **settings, resume=True)
     assert numbers(tmp_path / "killed") == numbers(tmp_path / "whole")
     assert same(tmp_path / "killed", tmp_path / "whole")
