@@ -67,7 +67,7 @@ class Learner(ABC):
     sampler_correction: SamplerCorrection = None
     """For tokens drawn from the sampler's μ: cap > 0 of their importance weights π_old / μ, or a
     function such as masked_weight(0.5, 5). None, in a run, is 2 where top_p or top_k cut the
-    sampler off, else none; uncorrected is none there too."""
+    sampler off or staleness > 0, else none; uncorrected is none there too."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Raises UsageError for `reads` that are no tuple of names."""

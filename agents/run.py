@@ -4,9 +4,9 @@ import contextlib
 import shlex
 import signal
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from agents import report
 from agents.cli.exit import errors_in_one_line, standard_streams
@@ -14,7 +14,7 @@ from agents.cli.flags import module_name, parse_run
 from agents.cli.interrupt import Interrupt
 from agents.cli.lasting_output import lasting_output
 from agents.dry_run import DryRun, dry_run
-from agents.engines import ON_ALL_RANKS, all_gather_object, error_on_all_ranks, ranks
+from agents.engines import ON_ALL_RANKS, error_on_all_ranks, ranks
 from agents.errors import SaveError, typed_errors
 from agents.learner import Learner
 from agents.monitoring.collapse import CollapseMonitor, CollapseWarning, checkpoint_before
@@ -26,10 +26,10 @@ from agents.storage import checkpoints, hub
 from agents.storage.json_files import read_steps
 from agents.storage.lock import locked
 from agents.storage.provenance import write_run
-from agents.training.contexts import with_contexts
 from agents.training.dynamic_sampling import balance_tokens, select_groups
-from agents.training.rollouts import Rollout, count, reward_metrics, sample_rollout
-from agents.training.setup import length_penalty, prepare, run_settings
+from agents.training.pipeline import Ahead, History, InTurn
+from agents.training.rollouts import Rollout, count, reward_metrics
+from agents.training.setup import prepare, run_settings
 from agents.training.state import RunState
 from agents.training.update import update
 from reasonenv.grading import VERSION
@@ -47,8 +47,14 @@ EXIT_COLLAPSED = 3
 """Exit status of a run that its collapse monitor stopped."""
 
 
-def train(state: RunState, log: RunLog, interrupt: Interrupt) -> str:
+def train(state: RunState, log: RunLog, interrupt: Interrupt, source: InTurn | Ahead) -> str:
     """Trains to the last step, or to the end of the step in which an interrupt or collapse comes.
+
+    Args:
+        state: State of the run.
+        log: Of the run.
+        interrupt: Becomes true when the run is to stop.
+        source: Of the rollouts.
 
     Returns:
         Reason of a stop by the collapse monitor; "" otherwise.
@@ -61,11 +67,8 @@ def train(state: RunState, log: RunLog, interrupt: Interrupt) -> str:
         )
     monitor = CollapseMonitor(run.on_collapse, MAX_SKIPPED, rows)
     reports = Interval(REPORT_SECONDS)
-    with error_on_all_ranks(state.engines.train, "the environment"):
-        observations, _ = state.envs.reset(seed=run.seed, options={"start": state.position})
     while state.step < run.num_steps and not state.any(bool(interrupt)):
-        observations = pose(state, observations, monitor.rows)
-        observations, metrics = train_step(state, observations, log)
+        metrics = train_step(state, source, log, monitor.rows)
         log.write(state.step, metrics)
         decision = monitor.update(state.step, metrics)
         for warning in map(str, decision.warnings):
@@ -73,49 +76,35 @@ def train(state: RunState, log: RunLog, interrupt: Interrupt) -> str:
                 log.say(f"warning: {warning}")
         action = ACTIONS[state.broadcast(ACTIONS.index(decision.action))]
         if action == "continue":
-            evaluate_and_save(state, log)
+            evaluate_and_save(state, log, source)
             if log.writes and reports.is_due():
                 with reports.action():
                     report.report_at_end(state.folder)
         elif action == "stop" or not roll_back(state, log, monitor, decision.warnings):
             return decision.reason or "see rank 0"
+        else:
+            source.restart()
     return ""
 
 
-def pose(state: RunState, observations: Any, history: Sequence[Mapping[str, Any]]) -> Any:
-    """Observations of the next step, of the problems that the learner's curriculum draws from.
-
-    Args:
-        state: State of the run.
-        observations: Last ones of the environment, for a learner without a curriculum.
-        history: Metrics of each step so far; those of rank 0 count.
-    """
-    learner, engine = state.learner, state.engines.train
-    if type(learner).curriculum is Learner.curriculum:
-        return observations
-    with error_on_all_ranks(engine, "the curriculum"):
-        own = learner.curriculum(history, state.envs.problems) if engine.rank == 0 else None
-    numbers = all_gather_object([own], engine)[0]
-    options = {"start": state.position} | ({} if numbers is None else {"subset": numbers})
-    with error_on_all_ranks(engine, "the environment"):
-        return state.envs.reset(seed=state.run.seed, options=options)[0]
-
-
-def train_step(state: RunState, observations: Any, log: RunLog) -> tuple[Any, dict[str, float]]:
+def train_step(
+    state: RunState, source: InTurn | Ahead, log: RunLog, history: History
+) -> dict[str, float]:
     """One training step: rollouts, an update, and a transfer of the weights to the sampler.
 
     Args:
         state: State of the run; advances its `step` and its `position`.
-        observations: Last ones of the environment.
+        source: Of the rollouts.
         log: Logs the first rollout of every `ROLLOUT_LOG_INTERVAL`th step.
+        history: Metrics of each step so far.
 
     Returns:
-        Next observations, and the metrics of the step.
+        The metrics of the step.
     """
     run, engine, sampler = state.run, state.engines.train, state.engines.sampler
     clock, step = Clock(), state.step + 1
     rollouts: list[Rollout] = []
-    groups = sample_rollouts(state, observations, clock, rollouts, log)
+    groups = take_up(state, source.rollouts(clock, history), rollouts, log)
     patches = state.engines.chat.patches
     responses, reward, metrics = select_groups(
         groups, run.num_prompts, engine, patches, release=sampler.release
@@ -132,50 +121,37 @@ def train_step(state: RunState, observations: Any, log: RunLog) -> tuple[Any, di
         parts = learner, engine, responses, reward, passes, reference
         begin = partial(setattr, state, "is_updating", True)
         metrics |= update(*parts, teacher=state.engines.teacher, trace=trace, before_step=begin)
-    state.step, state.position, state.is_updating = step, state.envs.position, False
+    state.step, state.position, state.is_updating = step, rollouts[-1].position, False
+    state.keep_version()
     with error_on_all_ranks(engine, "the transfer of weights"), clock("sync"):
         sampler.load_weights(engine.checkpoint_weights())
     num_responses = len(rollouts) * run.num_prompts * run.group_size
     num_tokens, metrics["rollout/left_out"] = count(rollouts, engine)
     metrics |= clock.metrics(num_responses, num_tokens)
     metrics |= reward_metrics(rollouts, state.reward_names, engine)
+    if run.staleness:
+        metrics["staleness/age"] = step - 1 - state.version(step)
     if trace is not None:
         log_rollout(state, log, rollouts[0], trace)
-    return rollouts[-1].next_observations, metrics
+    return metrics
 
 
-def sample_rollouts(
-    state: RunState, observations: Any, clock: Clock, rollouts: list[Rollout], log: RunLog
+def take_up(
+    state: RunState, source: Iterator[Rollout], rollouts: list[Rollout], log: RunLog
 ) -> Iterator[tuple[Responses, Group, Group]]:
-    """Up to `max_generations` rollouts as groups for dynamic sampling, appended to `rollouts`.
+    """Rollouts of a step as groups for dynamic sampling, appended to `rollouts`.
 
     Prints the reward of the first rollout of this process before the update, which takes longer.
     """
-    run, step = state.run, state.step + 1
+    size, step = state.run.group_size, state.step + 1
     parts = state.reward_names if "reward_parts" in state.learner.reads else ()
-    context = state.learner.second_context
-    for number in range(run.max_generations):
-        seed = run.seed, step, state.engines.train.rank, number
-        rollout = sample_rollout(
-            state.envs,
-            state.engines.sampler,
-            rollouts[-1].next_observations if rollouts else observations,
-            seed,
-            clock,
-            length_penalty=length_penalty(run),
-            max_prompt_length=run.max_prompt_length,
-            on_response=lambda done: log.activity("sampling", done, state.envs.num_envs),
-            engine=state.engines.train,
-        )
-        if context is not None and context.view is not None:
-            parts_of_view = context.view, run.group_size, state.engines.sampler
-            rollout = with_contexts(rollout, *parts_of_view, seed, state.engines.train)
+    for number, rollout in enumerate(source):
         rollouts.append(rollout)
         if step == log.start + 1 and number == 0:
             log.say(f"step {step}: first rollout: {rollout.summary()}")
         if number == 0:
-            log.show_responses(step, rollout, run.group_size)
-        yield rollout.groups(run.group_size, parts)
+            log.show_responses(step, rollout, size)
+        yield rollout.groups(size, parts)
 
 
 def log_rollout(state: RunState, log: RunLog, rollout: Rollout, trace: Trace) -> None:
@@ -214,10 +190,11 @@ def saved_on_error(state: RunState, log: RunLog) -> Iterator[None]:
         raise
 
 
-def evaluate_and_save(state: RunState, log: RunLog) -> None:
+def evaluate_and_save(state: RunState, log: RunLog, source: InTurn | Ahead) -> None:
     """Evaluates and saves at the intervals of the settings, and at the last step."""
     run, last, is_best = state.run, state.step == state.run.num_steps, False
     if state.is_evaluation_due():
+        source.wait()
         state.evaluate(log)
         is_best = state.best_step() == state.step
     # The files and the clock of rank 0 decide.
@@ -294,8 +271,9 @@ def main(learner: type[L], arguments: Sequence[str] | None = None) -> None:
         interrupt = stack.enter_context(Interrupt(state.engines.train.rank))
         if state.is_evaluation_due():  # an error may have ended the run before it
             state.evaluate(log)
-        with saved_on_error(state, log):
-            reason = train(state, log, interrupt)
+        kind = Ahead if state.run.staleness else InTurn
+        with saved_on_error(state, log), contextlib.closing(kind(state, log)) as source:
+            reason = train(state, log, interrupt, source)
         status = finish(state, log, interrupt, reason)
     if status:
         sys.exit(status)

@@ -99,6 +99,15 @@ def keep_freed_memory() -> None:
         libc.mallopt(_TRIM_THRESHOLD, 2**31 - 1)
 
 
+def share_threads(num_processes: int) -> None:
+    """Leaves this process its part of the threads, beside others that compute at the same time.
+
+    No-op where OMP_NUM_THREADS is set, which is of each, and on a machine with GPUs.
+    """
+    if "OMP_NUM_THREADS" not in os.environ and not torch.cuda.is_available():
+        torch.set_num_threads(max(1, torch.get_num_threads() // num_processes))
+
+
 def set_threads(previous: int | None = None) -> str:
     """Sets the number of threads of this process: free cores, or those of the run it continues.
 

@@ -44,6 +44,7 @@ FIXED = (
     "teacher",
     "gathered",
     "vLLM weights",
+    "sampler weights",
 )
 """Parts that no smaller batch lowers."""
 
@@ -184,7 +185,7 @@ class MemoryPlan:
     @cached_property
     def phases(self) -> dict[str, dict[str, float]]:
         """GiB of each part, by name, of each phase: training, optimizer step, sampling."""
-        training, step, sampling = self._trainer.values()
+        training, step, sampling = (parts | self._ahead for parts in self._trainer.values())
         if self.sampler == "transformers":
             sampling |= self._sampling_here()
         else:
@@ -248,6 +249,20 @@ class MemoryPlan:
             )
             parts["images"] = num_prompts * self.num_images * image
         return {name: value / GIB for name, value in parts.items()}
+
+    @property
+    def _ahead(self) -> dict[str, float]:
+        """GiB of a sampler in a process of its own, beside the trainer: none without staleness.
+
+        It has the weights in its model and in shared memory, and the trainer keeps copies of those
+        with which rollouts under way are sampled.
+        """
+        run, whole = self.run, self.shape.num_weights + self._adapter_weights
+        if not run.staleness:
+            return {}
+        copies = whole + (run.staleness + 2) * self.num_trained
+        process = PROCESS + sum(self._sampling_here().values())
+        return {"sampler weights": self._weight_size * copies / GIB, "sampler": process}
 
     def _sampling_here(self) -> dict[str, float]:
         """GiB of sampling by transformers."""

@@ -25,6 +25,8 @@ LABELS = {
     "vLLM graphs": "vLLM activations",
     "KV cache": "KV cache",
     "drawing": "token sampling",
+    "sampler weights": "weights to sample with",
+    "sampler": "sampler's process",
     "context": "context, libraries",
     "fragments": "fragmentation",
 }

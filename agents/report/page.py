@@ -27,6 +27,8 @@ LONGEST_TITLE = 99
 """Characters of the names of folders in the title."""
 PARTS = ("rollout", "grade", "train", "sync")
 """Parts of a step that have their own `time/` metric."""
+PARTS_BESIDE = ("wait", "train", "sync")
+"""The trainer's, of a step beside which the sampler works."""
 
 
 def make_page(runs: Sequence[RunFolder], limit: int = LIMIT) -> str:
@@ -192,13 +194,15 @@ def _collapse_warnings(run: RunFolder) -> str:
 
 def _times(run: RunFolder) -> str:
     """Seconds of each part of all steps as a bar and a table, and the peak of memory."""
-    seconds = [sum(row.get(f"time/{name}_s") or 0.0 for row in run.rows) for name in PARTS]
+    is_beside = any("time/wait_s" in row for row in run.rows)
+    parts = PARTS_BESIDE if is_beside else PARTS
+    seconds = [sum(row.get(f"time/{name}_s") or 0.0 for row in run.rows) for name in parts]
     total = sum(row.get("time/step_s") or 0.0 for row in run.rows)
     if not total:
         return ""
     seconds.append(max(0.0, total - sum(seconds)))
     rects, rows, left = [], [], 0.0
-    for k, (name, part) in enumerate(zip((*PARTS, "other"), seconds, strict=True)):
+    for k, (name, part) in enumerate(zip((*parts, "other"), seconds, strict=True)):
         width = 100 * part / sum(seconds)
         rects.append(f'<rect class="part{k}" x="{left:.3f}" width="{width:.3f}" height="10"/>')
         left += width

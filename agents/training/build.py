@@ -20,7 +20,12 @@ from agents.engines.load import apply_liger, load_model, local_device
 from agents.engines.model import Policy, set_float32_head
 from agents.engines.optimizer import Optimization
 from agents.engines.pretrained import check_names, model_folder
-from agents.engines.process import computation_dtype, has_half_weights
+from agents.engines.process import (
+    computation_dtype,
+    has_half_weights,
+    keep_freed_memory,
+    use_deterministic_kernels,
+)
 from agents.engines.reference_policy import ReferencePolicy, needs_reference_model
 from agents.engines.sampling import Sampling
 from agents.engines.teacher import Teacher
@@ -65,16 +70,7 @@ def build(
     # DeepSpeed keeps float32 masters of what it trains in bfloat16; plain PyTorch does not.
     is_half = deepspeed and has_half_weights(run.dtype, device.type)
     dtype = torch.bfloat16 if is_half else torch.float32
-    chat_options = ChatOptions(run.chat_template, run.stop, run.chat_template_kwargs)
-    trust: Any = {"trust_remote_code": run.trust_remote_code}
-    model, chat = load_model(
-        folder, device, dtype, run.max_pixels, chat_options=chat_options, **trust
-    )
-    if run.vllm_server is not None or uses_vllm(run.sampler):
-        check_names(folder, model)
-    apply_liger(model)
-    if run.float32_head:
-        set_float32_head(model)
+    model, chat = _model(run, folder, device, dtype)
     # Copied before adapters are attached and DeepSpeed shards the weights.
     adapters = run.lora
     base = copy.deepcopy(model) if needs_reference_model(refresh, adapters) else None
@@ -82,7 +78,7 @@ def build(
     size = model.num_parameters()
     computed = None if deepspeed else computation_dtype(run.dtype, device, size)
     policy = _policy(run, model, computed, adapters)
-    sampling = Sampling(run.temperature, chat.banned, run.top_p, run.top_k)
+    sampling = _sampling(run, chat)
     optimization = Optimization(
         run.learning_rate,
         run.optimizer_steps(),
@@ -106,6 +102,42 @@ def build(
         teacher = Teacher(own, sampling, without)
     sampler = _sampler(run, folder, sampling, engine)
     return Engines(engine, sampler, policy, chat, reference, teacher)
+
+
+def sampler_copy(run: Run, folder: str) -> TransformersSampler:
+    """The transformers sampler of a run, on a model of its own, for another process.
+
+    Args:
+        run: Resolved settings.
+        folder: Folder or hub name of the base model.
+    """
+    keep_freed_memory()
+    if run.deterministic:
+        use_deterministic_kernels(vllm=False)
+    device = local_device()
+    model, chat = _model(run, folder, device, torch.float32)
+    policy = _policy(
+        run, model, computation_dtype(run.dtype, device, model.num_parameters()), run.lora
+    )
+    parts = policy, chat, _sampling(run, chat), run.max_response_length
+    return TransformersSampler(*parts, run.sampler_batch_size)
+
+
+def _model(run: Run, folder: str, device: torch.device, dtype: torch.dtype) -> tuple[Any, Chat]:
+    """The base model of a run, before adapters, and its chat."""
+    options: Any = {"trust_remote_code": run.trust_remote_code}
+    options["chat_options"] = ChatOptions(run.chat_template, run.stop, run.chat_template_kwargs)
+    model, chat = load_model(folder, device, dtype, run.max_pixels, **options)
+    if run.vllm_server is not None or uses_vllm(run.sampler):
+        check_names(folder, model)
+    apply_liger(model)
+    if run.float32_head:
+        set_float32_head(model)
+    return model, chat
+
+
+def _sampling(run: Run, chat: Chat) -> Sampling:
+    return Sampling(run.temperature, chat.banned, run.top_p, run.top_k)
 
 
 def _policy(

@@ -39,6 +39,8 @@ class Rollout:
     next_observations: Observations
     num_left_out: int
     """Problems of this rank that were left out, with others in their place."""
+    position: int = 0
+    """Of the next problems in the problem order, over all ranks."""
 
     def groups(self, size: int, parts: Sequence[str] = ()) -> tuple[Responses, Group, Group]:
         """Responses, rewards and accuracies, the latter with a row for each group of `size`.
@@ -111,7 +113,7 @@ def sample_rollout(  # noqa: PLR0913 - optional ones are keywords, and no caller
     penalties = np.zeros(len(rewards))
     if length_penalty:
         penalties += [length_penalty(length) for length in responses.sizes.tolist()]
-    parts = infos, next_observations, num_left_out
+    parts = infos, next_observations, num_left_out, envs.position
     return Rollout(observations, responses, rewards + penalties, penalties, *parts)
 
 

@@ -19,7 +19,12 @@ from agents.cli.settings import Run, environment_options
 from agents.engines import error_on_all_ranks, ranks
 from agents.engines.chat import Chat, without_image_marks
 from agents.engines.pretrained import model_folder
-from agents.engines.process import keep_freed_memory, set_threads, use_deterministic_kernels
+from agents.engines.process import (
+    keep_freed_memory,
+    set_threads,
+    share_threads,
+    use_deterministic_kernels,
+)
 from agents.engines.sampling import check_prompt_lengths
 from agents.engines.vllm import uses_vllm
 from agents.errors import ParityError, PromptLengthError, UsageError
@@ -33,7 +38,7 @@ from agents.storage.digests import data_digest
 from agents.storage.json_files import json_value
 from agents.storage.provenance import describe_changes, grader_change, last_num_threads
 from agents.training import parity
-from agents.training.build import Engines, build, describe_engines
+from agents.training.build import Engines, build, describe_engines, uses_deepspeed
 from agents.training.parity import Parity
 from agents.training.rollouts import EXCEEDS, encode
 from agents.training.state import RunState
@@ -46,7 +51,7 @@ from reasonenv.grading import VERSION
 from reasonenv.registration import find
 
 CAP = 2.0
-"""Of the importance weights where `top_p` or `top_k` cut the sampler off."""
+"""Of the importance weights where the sampler is another policy than the trainer's."""
 PADDED = (
     "the responses of this model are padded, not packed, because some layers are not attention: "
     "in a batch, a short response costs as much as the longest"
@@ -81,6 +86,8 @@ def prepare(run: Run, learner: Learner) -> RunState:
     if checkpoint:
         print_once(describe_changes(folder, settings))
     num_threads = last_num_threads(folder) if checkpoint else None
+    if run.staleness:
+        share_threads(2)
     if run.deterministic:
         use_deterministic_kernels(vllm=run.vllm_server is None and uses_vllm(run.sampler))
         num_threads = num_threads or torch.get_num_threads()
@@ -110,18 +117,40 @@ def prepare(run: Run, learner: Learner) -> RunState:
 
 
 def with_correction(run: Run, learner: Learner) -> tuple[Learner, str]:
-    """The learner, with a correction where `top_p` or `top_k` cut the sampler off and it has none.
+    """The learner, with a correction where the sampler is another policy and it has none.
 
     Returns:
         The learner; and a line that says so, or "".
     """
     is_cut = run.top_p < 1 or run.top_k > 0
-    if learner.sampler_correction is not None or not is_cut or not run.sampler_log_probs:
+    is_other = is_cut or run.staleness > 0
+    if learner.sampler_correction is not None or not is_other or not run.sampler_log_probs:
         return learner, ""
+    reason = "top_p and top_k cut the sampler off"
+    if not is_cut:
+        reason = f"rollouts are sampled ahead, --staleness {run.staleness}"
     return replace(learner, sampler_correction=CAP), (
-        f"sampler correction: {CAP:g}, since top_p and top_k cut the sampler off; "
-        "--sampler-correction uncorrected for none"
+        f"sampler correction: {CAP:g}, since {reason}; --sampler-correction uncorrected for none"
     )
+
+
+def check_staleness(run: Run, learner: Learner) -> None:
+    """Raises UsageError for a run that cannot sample ahead of its updates."""
+    is_own = run.vllm_server is None and not uses_vllm(run.sampler) and not uses_deepspeed(run)
+    reasons = {
+        f"--max-generations {run.max_generations} chooses from rollouts of all ranks: give 1": (
+            run.max_generations > 1
+        ),
+        f"{ranks()[1]} ranks sample and train together: start one": ranks()[1] > 1,
+        f"the curriculum of {type(learner).__name__} reads the steps before": (
+            type(learner).curriculum is not Learner.curriculum
+        ),
+        "a copy of the model samples beside PyTorch, and neither vLLM nor DeepSpeed: give "
+        "--engine torch --sampler transformers": not is_own,
+    }
+    if run.staleness and any(reasons.values()):
+        reason = next(reason for reason, holds in reasons.items() if holds)
+        raise UsageError(f"--staleness {run.staleness} with what takes turns: {reason}")
 
 
 def check_teacher(run: Run, learner: Learner) -> None:
@@ -149,6 +178,7 @@ def check_learner(run: Run, learner: Learner) -> None:
             f"{what} needs the log-probabilities of the sampler: drop it, or --no-sampler-log-probs"
         )
     check_teacher(run, learner)
+    check_staleness(run, learner)
     # The components of the reward are not known before there is an environment.
     if run.group_size > 1 or "reward_parts" in learner.reads:
         return

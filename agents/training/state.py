@@ -1,7 +1,7 @@
 """State of a run: environment, engines, position, checkpoints and evaluations."""
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +9,7 @@ import torch
 
 from agents.cli.settings import Run
 from agents.engines.chat_template import check_template
+from agents.engines.sampler_process import Weights, trained_weights
 from agents.evaluate.evaluator import EvaluationTask, evaluate
 from agents.learner import Learner
 from agents.monitoring.logs import RunLog, best_step
@@ -19,6 +20,7 @@ from agents.storage.model_card import write_model_card
 from agents.training.build import Engines
 from agents.training.model_usage import usage_section
 from agents.training.update import Passes
+from agents.training.versions import copied, load_versions, save_versions
 from reasonenv.console import print_line
 
 
@@ -41,10 +43,24 @@ class RunState:
     """True while the weights are those of an incomplete step, which cannot be saved."""
     num_rollbacks: int = 0
     """Rollbacks after a collapse."""
+    versions: dict[int, Weights] = field(default_factory=dict)
+    """With a staleness: copies of the trained weights after an update, by its step, with which the
+    rollouts of later steps are sampled."""
 
     def __post_init__(self) -> None:
         """Starts the time between checkpoints."""
         self.save_interval = Interval(60 * self.run.save_minutes)
+
+    def version(self, step: int) -> int:
+        """The update after which the weights were that sample the rollout of a step."""
+        return max(0, step - 1 - self.run.staleness)
+
+    def keep_version(self) -> None:
+        """Copies the weights of this step for rollouts to come, and drops those of past ones."""
+        if self.run.staleness:
+            oldest = self.version(self.step + 1)
+            self.versions = {v: weights for v, weights in self.versions.items() if v >= oldest}
+            self.versions[self.step] = copied(trained_weights(self.engines.policy))
 
     @property
     def reward_names(self) -> tuple[str, ...]:
@@ -68,6 +84,8 @@ class RunState:
             engine.save(folder)
             if reference and engine.rank == 0:
                 reference.save(folder)
+            if self.run.staleness:
+                save_versions(folder, self.versions, self.step)
             if engine.rank == 0:
                 length = self.run.max_response_length
                 trust = self.run.trust_remote_code
@@ -110,6 +128,7 @@ class RunState:
         step = self.broadcast(-1 if checkpoint is None else checkpoints.step_of(checkpoint))
         if step < 0:
             self.engines.sampler.load_weights(self.engines.train.checkpoint_weights())
+            self.keep_version()
         else:
             self.restore(checkpoints.path_of(self.folder, step))
 
@@ -138,6 +157,9 @@ class RunState:
         if self.engines.reference:
             self.engines.reference.load(checkpoint)
         self.engines.sampler.load_weights(engine.checkpoint_weights())
+        if self.run.staleness:
+            self.versions = load_versions(checkpoint)
+            self.keep_version()
 
     def evaluate(self, log: RunLog) -> None:
         """Accuracy on each evaluation split that has none at this step; ranks share problems."""

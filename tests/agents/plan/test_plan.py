@@ -332,3 +332,15 @@ def test_deepspeeds_configuration_decides_over_the_dtype(
     path.write_text(json.dumps(config))
     run = replace(Run(), deepspeed=path, dtype=dtype, engine="deepspeed")
     assert make_sharding(run, num_gpus) == sharding
+
+
+def test_a_sampler_beside_the_trainer_has_weights_of_its_own_and_keeps_those_to_come(planned):
+    words = ("--num-gpus", "0", "--gpu-memory", "16")
+    turns, ahead, further = (planned(*words, "--staleness", str(k)) for k in (0, 1, 3))
+    weights = 4 * turns["shape"]["num_weights"] / 2**30
+    for phase in ("training", "step", "sampling"):
+        assert part(turns, phase, "sampler weights") == part(turns, phase, "sampler") == 0
+        # Of its model, in shared memory, and of two updates.
+        assert part(ahead, phase, "sampler weights") == pytest.approx(4 * weights)
+        assert part(further, phase, "sampler weights") == pytest.approx(6 * weights)
+        assert part(ahead, phase, "sampler") > planner.PROCESS
