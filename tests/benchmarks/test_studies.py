@@ -16,7 +16,7 @@ from benchmarks.rpg import rate, setting
 
 RESULTS = Path(__file__).parents[2] / "benchmarks"
 KEPT = [name for name in study.NAMES if (RESULTS / f"{name}.json").exists()]
-PAGES = ("stability", "ablations", "rpg")
+PAGES = ("stability", "ablations", "rpg", "recent")
 
 
 def of_page(page):
@@ -193,6 +193,7 @@ PAGES_IN_WORDS = {
     "stability/README.md": [*of_page("stability"), "ablations/table2"],
     "ablations/README.md": of_page("ablations"),
     "rpg/README.md": of_page("rpg"),
+    "recent/README.md": of_page("recent"),
     "throughput/README.md": [],
     "../README.md": KEPT,
 }
