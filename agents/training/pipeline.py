@@ -73,14 +73,15 @@ class Ahead:
 
     def __init__(self, state: RunState, log: RunLog) -> None:
         """Starts the sampler; it samples from the first call of `rollouts` on."""
-        self._state = state
-        make = partial(sampler_copy, state.run, model_folder(state.run.model))
-        encode, weights = state.engines.sampler.encode, trained_weights(state.engines.policy)
-        self._sampler = ProcessSampler(encode, weights, make, log.say)
-        self._log, self._producer = log, ThreadPoolExecutor(1, "sampling")
+        self._state, self._log = state, log
+        self._producer = ThreadPoolExecutor(1, "sampling")
         self._pending: deque[Future[tuple[Rollout, dict[str, float]]]] = deque()
         self._waits: list[tuple[float, float, float]] = []
         self._start()
+        make = partial(sampler_copy, state.run, model_folder(state.run.model))
+        encode, weights = state.engines.sampler.encode, trained_weights(state.engines.policy)
+        # Last, since it must be closed.
+        self._sampler = ProcessSampler(encode, weights, make, log.say)
 
     def rollouts(self, clock: Clock, history: History) -> Iterator[Rollout]:
         """The rollout of the next step; those up to K later ones are sampled on meanwhile.

@@ -195,9 +195,13 @@ def test_a_sampler_that_dies_is_started_again_once(tiny_folder, tmp_path, monkey
     assert numbers(tmp_path / "twice") == numbers(tmp_path / "whole")
 
 
+def unused() -> TransformersSampler:
+    raise AssertionError
+
+
 @pytest.mark.slow(reason="a process that imports torch")
-def test_a_closed_sampler_says_so(tiny_folder, tmp_path):
-    sampler = ProcessSampler(lambda observations: (), {"a": torch.ones(2)}, Local)
+def test_a_closed_sampler_says_so():
+    sampler = ProcessSampler(lambda observations: (), {"a": torch.ones(2)}, unused)
     sampler.close()
     with pytest.raises(SamplerError, match="the sampler is closed"):
         sampler.generate((), (0,))
