@@ -17,6 +17,7 @@ from agents.grpo import GRPO
 from agents.reductions import token_mean
 from agents.rollout import EXTRAS, RewardParts
 from agents.testing import check_learner
+from agents.training import pipeline
 from agents.training.state import RunState
 from agents.training.update import Passes, update
 
@@ -242,7 +243,7 @@ def test_the_history_of_rank_0_decides_for_all():
         state = RunState.__new__(RunState)
         vars(state).update(learner=Everything(), envs=envs, engines=engines, run=settings)
         state.position = 8
-        return run.pose(state, "old", [{"reward/mean": 3.5e-6}] if rank == 0 else [{}])
+        return pipeline.pose(state, "old", [{"reward/mean": 3.5e-6}] if rank == 0 else [{}])
 
     assert ranks.run(work) == ["observations"] * 2
     assert resets == [(5, {"start": 8, "subset": [9, 3]})] * 2
