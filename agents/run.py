@@ -47,26 +47,32 @@ EXIT_COLLAPSED = 3
 """Exit status of a run that its collapse monitor stopped."""
 
 
-def train(state: RunState, log: RunLog, interrupt: Interrupt, source: InTurn | Ahead) -> str:
+def train(state: RunState, log: RunLog, interrupt: Interrupt) -> str:
     """Trains to the last step, or to the end of the step in which an interrupt or collapse comes.
-
-    Args:
-        state: State of the run.
-        log: Of the run.
-        interrupt: Becomes true when the run is to stop.
-        source: Of the rollouts.
 
     Returns:
         Reason of a stop by the collapse monitor; "" otherwise.
     """
-    run = state.run
     rows = read_steps(state.folder / "metrics.jsonl")
     if len(rows) != state.step:
         log.say(
             f"warning: metrics.jsonl has {len(rows)} of {state.step} steps: the report lacks others"
         )
-    monitor = CollapseMonitor(run.on_collapse, MAX_SKIPPED, rows)
-    reports = Interval(REPORT_SECONDS)
+    monitor = CollapseMonitor(state.run.on_collapse, MAX_SKIPPED, rows)
+    kind = Ahead if state.run.staleness else InTurn
+    with contextlib.closing(kind(state, log)) as source:
+        return train_on(source, state, log, interrupt, monitor)
+
+
+def train_on(
+    source: InTurn | Ahead,
+    state: RunState,
+    log: RunLog,
+    interrupt: Interrupt,
+    monitor: CollapseMonitor,
+) -> str:
+    """`train` on the rollouts of a source."""
+    run, reports = state.run, Interval(REPORT_SECONDS)
     while state.step < run.num_steps and not state.any(bool(interrupt)):
         metrics = train_step(state, source, log, monitor.rows)
         log.write(state.step, metrics)
@@ -271,9 +277,8 @@ def main(learner: type[L], arguments: Sequence[str] | None = None) -> None:
         interrupt = stack.enter_context(Interrupt(state.engines.train.rank))
         if state.is_evaluation_due():  # an error may have ended the run before it
             state.evaluate(log)
-        kind = Ahead if state.run.staleness else InTurn
-        with saved_on_error(state, log), contextlib.closing(kind(state, log)) as source:
-            reason = train(state, log, interrupt, source)
+        with saved_on_error(state, log):
+            reason = train(state, log, interrupt)
         status = finish(state, log, interrupt, reason)
     if status:
         sys.exit(status)
