@@ -9,6 +9,7 @@ from agents.advantages import (
     clip_filter,
     has_spread,
     leave_one_out,
+    over_mean,
     raw,
     standardized,
 )
@@ -87,7 +88,7 @@ EQUAL = {
 }
 
 
-@pytest.mark.parametrize("advantage", [batch_centered, *ADVANTAGES])
+@pytest.mark.parametrize("advantage", [batch_centered, over_mean, *ADVANTAGES])
 @pytest.mark.parametrize("name", EQUAL)
 def test_rewards_that_differ_by_rounding_have_advantages_of_exactly_zero(advantage, name):
     reward = EQUAL[name]
@@ -99,6 +100,11 @@ def test_a_group_of_rounding_errors_is_none_with_spread_for_the_clip_filter():
     reward = torch.cat([tensor([[0.0, 1.0, 0.0]]), EQUAL["sums in another order"]])
     assert torch.equal(clip_filter(3.0)(reward), 2 * centered(reward))
     assert torch.equal(has_spread(reward), torch.tensor([[True], [False]]))
+
+
+def test_rounding_grows_with_the_size_of_rewards_of_either_sign():
+    for sign in (1, -1):
+        assert not has_spread(sign * tensor([[1e4, 1e4 + 1e-3]])).any()
 
 
 @pytest.mark.parametrize("advantage", [batch_centered, *ADVANTAGES])

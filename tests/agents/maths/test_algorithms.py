@@ -162,8 +162,10 @@ def test_dppo_stops_tokens_that_leave_their_region_by_the_samplers_probability(
     sampler, old = tensor([[0.3]]).log(), tensor([[0.9]]).log()
     log_prob, mask = tensor([[new]]).log().requires_grad_(), torch.ones(1, 1).bool()
     batch = Batch(mask, tensor([[float(advantage)]]), old, old, sampler_log_prob=sampler)
-    (slope,) = torch.autograd.grad(DPPO().loss(log_prob, batch).sum(), log_prob)
-    assert slope.item() == pytest.approx(-advantage * new / 0.3 if learns else 0.0)
+    for cap in (20.0, 1.5):
+        (slope,) = torch.autograd.grad(DPPO(ratio_cap=cap).loss(log_prob, batch).sum(), log_prob)
+        weight = min(new / 0.3, cap) if learns else 0.0
+        assert slope.item() == pytest.approx(-advantage * weight)
 
 
 def test_dppo_needs_the_samplers_probabilities():
@@ -196,7 +198,7 @@ def test_clip_cov_draws_a_share_of_the_eligible_tokens_by_its_seed():
     batch = rollout(log_prob, torch.randn(20, 1, generator=generator).double().expand(20, 50))
     drawn = {}
     for seed in (0, 1):
-        learner = ClipCov(share=0.01, cov_low=0.2, cov_high=3.0, choice_seed=seed)
+        learner = ClipCov(share=0.0109, cov_low=0.2, cov_high=3.0, choice_seed=seed)
         drawn[seed] = learner.prepare(batch, lambda x: x, log_prob).extras["selection"]
         assert drawn[seed].sum() == 10
         loss = learner.loss(log_prob, batch.with_extras(selection=drawn[seed]))
@@ -204,6 +206,10 @@ def test_clip_cov_draws_a_share_of_the_eligible_tokens_by_its_seed():
     assert not torch.equal(drawn[0], drawn[1])
     cov = (batch.advantage - batch.advantage.mean()) * (log_prob - log_prob.mean())
     assert ((cov > 0.2) & (cov < 3.0))[drawn[0] | drawn[1]].all()
+    every = ClipCov(share=1.0, cov_low=0.2, cov_high=3.0)
+    later = every.prepare(batch, lambda x: x, log_prob + 0.5).extras["selection"]
+    assert later.any()
+    assert not (later & (batch.advantage > 0)).any()  # their ratio is clipped already
     few = ClipCov(share=1e-6, cov_low=0.2, cov_high=3.0)
     assert few.prepare(batch, lambda x: x, log_prob).extras["selection"].sum() == 1
 
