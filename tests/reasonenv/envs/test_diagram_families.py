@@ -117,7 +117,7 @@ def test_splits_have_many_operands_each_and_none_in_common(name, level):
     sampled = {family.canonical(family.sample(rng, level)): None for _ in range(600)}
     assert len(sampled) >= 60
     for split in diagrams.SPLITS:
-        assert len({family.canonical(each) for each in operands_of(name, level, 60, split)}) >= 6
+        assert len({family.canonical(each) for each in operands_of(name, level, 60, split)}) >= 3
         assert all(split_of(family, each) == split for each in operands_of(name, level, 20, split))
 
 
