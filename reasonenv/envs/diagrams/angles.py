@@ -234,8 +234,8 @@ class _TriangleAngles(Family):
 
 def tick(scene: Scene, start: complex, end: complex) -> None:
     """The mark of a side that is as long as others with one."""
-    across = 8j * (end - start) / abs(end - start)
-    scene.line((start + end) / 2 - across, (start + end) / 2 + across)
+    across, place = 8j * (end - start) / abs(end - start), start + 0.3 * (end - start)
+    scene.line(place - across, place + across)
 
 
 def chevron(scene: Scene, start: complex, end: complex) -> None:

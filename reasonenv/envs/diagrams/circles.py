@@ -146,8 +146,8 @@ class _Tangent(Family):
 class _Chords(Family):
     """Two chords that cross, or one and its distance from the center; the length of a part.
 
-    Levels: half a chord, its distance or the radius by Pythagoras; with larger numbers; the fourth part of two chords, with
-    parts of up to 49, 81 and 144.
+    Levels: half a chord, its distance or the radius by Pythagoras; with larger numbers; the fourth
+    part of two chords, with parts of up to 49, 81 and 144.
     """
 
     name = "chords"

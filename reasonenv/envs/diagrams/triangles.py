@@ -79,7 +79,7 @@ class _SimilarTriangles(Family):
 
     def sample(self, rng: random.Random, level: int) -> Operands:
         kind = (0, rng.randint(0, 1), 2, 3, rng.randint(0, 3))[level - 1]
-        p, q, k = rng.randint(2, 5), rng.randint(2, 5), rng.randint(2, (4, 4, 5, 6, 12)[level - 1])
+        p, q, k = rng.randint(2, 5), rng.randint(2, 5), rng.randint(2, (6, 6, 8, 12, 16)[level - 1])
         m = rng.randint((6 * k + 9) // 10, 16 * k // 10)
         return kind, *(
             (p * k, q * k, p * m, (p + q) * m),
@@ -146,13 +146,13 @@ class _PolygonArea(Family):
 
     def sample(self, rng: random.Random, level: int) -> Operands:
         low, height, slant = rng.choice(_SLANTS)
-        base, top, other = rng.randint(6, 20), rng.randint(3, 15), rng.randint(5, 15)
+        base, top, other = rng.randint(6, 20), rng.randint(6, 15), rng.randint(6, 15)
         # Both parallels, the height, how far the upper one is shifted, and a slanted side.
         return (
             (base, 0, other, rng.randint(2, base - 2), 0),
             (base, base, height, low, slant),
             (base, top, other, rng.randint(0, 4), 0),
-            (base, 0, height, base + low, slant),
+            (top, 0, height, top + low, slant),
             (top + 2 * low, top, height, low, slant),
         )[level - 1]
 
@@ -162,6 +162,9 @@ class _PolygonArea(Family):
         left, right, end, start, foot = scene.fit([*corners, shift], margin=50, is_turned=False)
         scene.polygon(left, right, end, *([start] if top else []), fill=scene.tint())
         scene.side(left, right, str(base), end)
+        if top:
+            chevron(scene, left, right)
+            chevron(scene, start, end)
         if top not in (0, base):
             scene.side(start, end, str(top), left)
         if shift > base:
@@ -180,11 +183,11 @@ class _PolygonArea(Family):
         base, top, height, shift, slant = operands
         area = Fraction((base + top) * height, 2)
         steps = f"({base} + {top}) / 2 * {height}" if top else f"{base} * {height} / 2"
-        steps = f"{base} * {height}" if top == base else steps
+        steps, first = f"{base} * {height}" if top == base else steps, ""
         if slant and base == top + 2 * shift:
-            root = f"{slant}² - {shift}² = {height**2}"
-            steps = f"({base} - {top}) / 2 = {shift}; the height is the root of {root}: {height}; {steps}"
-        return Solution(area, f"The area is {steps} = {text_of(area)}.")
+            first = f"On both sides ({base} - {top}) / 2 = {shift} stand out, so the height is the "
+            first += f"root of {slant}² - {shift}² = {height**2}, {height}. "
+        return Solution(area, f"{first}The area is {steps} = {text_of(area)}.")
 
     def canonical(self, operands: Operands) -> Operands:
         base, top, height, shift, slant = operands
