@@ -38,7 +38,18 @@ from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 
 from reasonenv.environment import Environment
-from reasonenv.envs.diagrams import angles, areas, circles, coordinates, scales, solids, triangles
+from reasonenv.envs.diagrams import (
+    angles,
+    areas,
+    circles,
+    coordinates,
+    functions,
+    maps,
+    scales,
+    shapes,
+    solids,
+    triangles,
+)
 from reasonenv.envs.diagrams.family import (
     FAMILIES,
     LEVELS,
@@ -69,7 +80,10 @@ __all__ = [
 ]
 
 REWARDS = {"accuracy": (1.0, accuracy), "format": (0.1, think_answer_format)}
-MODULES = (angles, areas, circles, coordinates, scales, solids, triangles)
+MODULES = (
+    *(angles, triangles, circles, areas, solids, coordinates, functions),
+    *(scales, maps, shapes),
+)
 BUILT_IN = tuple(FAMILIES)
 """Names of the families of this package, in the order in which they were added."""
 
