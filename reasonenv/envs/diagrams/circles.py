@@ -129,7 +129,7 @@ def crossing_chords(rng: random.Random, level: int) -> Exercise:
 @family()
 def circle_area(rng: random.Random, level: int) -> Exercise:
     """A disc, sector or ring that is shaded; its area as a multiple of π."""
-    unit, low, high = ((1, 2, 60), (2, 1, 25), (6, 1, 8), (1, 4, 24), (6, 4, 10))[level - 1]
+    unit, low, high = ((1, 2, 99), (2, 1, 25), (6, 1, 8), (1, 4, 24), (6, 4, 10))[level - 1]
     outer = rng.randint(low, high)
     inner = rng.randint(-(-outer // 3), outer * 3 // 4) * unit if level > 3 else 0
     outer, angle = outer * unit, 30 * rng.randint(1, 5) if level in (3, 5) else 360
