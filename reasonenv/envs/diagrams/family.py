@@ -13,7 +13,9 @@ from reasonenv.envs.diagrams.style import Style
 from reasonenv.envs.families import checksum
 
 Answer = int | Fraction | str
-_WORDING = json.loads(files("reasonenv.envs.diagrams").joinpath("wording.json").read_text(encoding="utf-8"))
+_WORDING = json.loads(
+    files("reasonenv.envs.diagrams").joinpath("wording.json").read_text(encoding="utf-8")
+)
 
 
 @dataclass(frozen=True)
