@@ -1,6 +1,6 @@
 """Problems of Diagrams-v0 a second on one core, and what a blind guess earns, by family.
 
-    python benchmarks/diagrams.py                          448 pixels, levels 1 to 5, a minute or two
+    python benchmarks/diagrams.py                          448 pixels, a minute or two
     python benchmarks/diagrams.py --size 896 --num-problems 20
 
 A problem is made as training makes it: drawn, checked, in words and in pixels. The blind guess is
@@ -17,7 +17,6 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 from provenance import provenance
-
 from reasonenv.envs import diagrams
 from reasonenv.envs.diagrams import BUILT_IN, FAMILIES, LEVELS
 
