@@ -6,15 +6,15 @@ from fractions import Fraction
 from math import radians
 
 from reasonenv.envs.diagrams.family import Exercise, family
+from reasonenv.envs.diagrams.plane import draw_triple
 from reasonenv.envs.diagrams.scene import Scene, arc_points
-from reasonenv.envs.diagrams.triangles import draw_triple
 
 
 @family()
 def circle_angles(rng: random.Random, level: int) -> Exercise:
     """A circle with center O; an angle at the center or on the circle from another."""
     kind = min(5, level + rng.randint(0, 1))
-    size = rng.randint(*((25, 80), (25, 80), (22, 68), (60, 120), (12, 78))[kind - 1])
+    size = rng.randint(*((25, 80), (25, 80), (22, 68), (60, 120), (20, 70))[kind - 1])
     # The outline, the given and the wanted angle, their sizes, and why.
     outline, known, asked, given, x, rule = (
         ("OACBO", "AOB", "ACB", 2 * size, size, "An inscribed angle is half the central one"),

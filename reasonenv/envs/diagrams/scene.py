@@ -229,11 +229,6 @@ class Scene:
         a, b = (size * (end - vertex) / abs(end - vertex) for end in (first, last))
         self.line(vertex + a, vertex + a + b, vertex + b, width=0.7)
 
-    def tick(self, start: complex, end: complex) -> None:
-        """The mark of a side that is as long as others with one."""
-        across, place = 8j * (end - start) / abs(end - start), start + 0.3 * (end - start)
-        self.line(place - across, place + across)
-
     def chevron(self, start: complex, end: complex) -> None:
         """The mark of a line that is parallel to others with one."""
         along, tip = (end - start) / abs(end - start), start + 0.75 * (end - start)
