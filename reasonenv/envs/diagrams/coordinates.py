@@ -46,20 +46,20 @@ def intersection(rng: random.Random, level: int) -> Exercise:
             inside = [point for point in points if max(map(abs, point)) <= 6]
             if len(inside) > 1:
                 lines[inside[0], inside[-1]] = Fraction(rise, run)
-    chosen = sorted(rng.sample(list(lines), 2))
+    pair = sorted(rng.sample(list(lines), 2))
 
     def draw(scene: Scene) -> None:
         axes = Axes(scene, (-6, 6), (-6, 6))
         axes.cross(step=2)
-        for index, line in enumerate(chosen):
+        for index, line in enumerate(pair):
             ends = [axes.at(*point) for point in line]
             scene.line(*ends, color=scene.accent(index), width=1.4)
             for end in ends:
                 scene.dot(end, scene.accent(index))
 
-    equations = (f"y = {lines[line]} x + ({y - lines[line] * x})" for line in chosen)
+    equations = (f"y = {lines[line]} x + ({y - lines[line] * x})" for line in pair)
     steps = f"The lines are {' and '.join(equations)}. Both meet at ({x}, {y})."
-    return Exercise(tuple(chosen), f"({x}, {y})", steps, draw)
+    return Exercise(tuple(pair), f"({x}, {y})", steps, draw)
 
 
 _MOTIONS = {
@@ -82,9 +82,9 @@ def transformation(rng: random.Random, level: int) -> Exercise:
     first, last = ((0, 2), (0, 5), (2, 5), (5, 9), (0, 9))[level - 1]
     motions = tuple(rng.sample(list(_MOTIONS)[first:last], 1 + (level == 5)))
     columns, rows = rng.sample(range(-5, 6), 3), rng.sample(range(-5, 6), 3)
-    corners, asked = tuple(zip(columns, rows, strict=True)), rng.randrange(3)
-    x, y = corners[asked]
-    steps = f"{'ABC'[asked]} is at ({x}, {y})."
+    corners, corner = tuple(zip(columns, rows, strict=True)), rng.randrange(3)
+    x, y = corners[corner]
+    steps = f"{'ABC'[corner]} is at ({x}, {y})."
     for motion in motions:
         a, b, c, d, e, f = _MOTIONS[motion]
         x, y = a * x + b * y + c, d * x + e * y + f
@@ -100,8 +100,8 @@ def transformation(rng: random.Random, level: int) -> Exercise:
             scene.dot(point, scene.accent())
             scene.name(name, point, size=18, color=scene.accent())
 
-    words = " and then ".join(motions), "ABC"[asked]
-    return Exercise((motions, asked, corners), f"({x}, {y})", steps, draw, words)
+    words = " and then ".join(motions), "ABC"[corner]
+    return Exercise((motions, corner, corners), f"({x}, {y})", steps, draw, words)
 
 
 def _draw_curve(scene: Scene, function: Callable[[Fraction], Any], limit: int) -> None:
@@ -114,7 +114,7 @@ def _draw_curve(scene: Scene, function: Callable[[Fraction], Any], limit: int) -
     scene.line(*inside, color=scene.accent(), width=1.4)
 
 
-_ASKED: dict[str, Callable[[list[int]], int]] = {
+_QUANTITIES: dict[str, Callable[[list[int]], int]] = {
     "the larger zero": max,
     "the smaller zero": min,
     "the sum of all zeros": sum,
@@ -127,9 +127,9 @@ _ASKED: dict[str, Callable[[list[int]], int]] = {
 def zeros(rng: random.Random, level: int) -> Exercise:
     """The graph of a polynomial; its zeros."""
     first, last = ((0, 2), (0, 3), (0, 4), (2, 4), (3, 5))[level - 1]
-    asked = rng.choice(list(_ASKED)[first:last])
+    quantity = rng.choice(list(_QUANTITIES)[first:last])
     roots = sorted(rng.sample([x for x in range(-7, 8) if x], 2 + (level > 3)))
-    answer = _ASKED[asked](roots)
+    answer = _QUANTITIES[quantity](roots)
 
     def draw(scene: Scene) -> None:
         xs = [Fraction(x, 4) for x in range(4 * roots[0], 4 * roots[-1])]
@@ -137,8 +137,8 @@ def zeros(rng: random.Random, level: int) -> Exercise:
         factor = scene.rng.choice((-1, 1)) * Fraction(scene.rng.randint(15, 28), 4) / highest
         _draw_curve(scene, lambda x: factor * prod(x - root for root in roots), 8)
 
-    steps = f"The zeros are {', '.join(map(str, roots))}, so {asked} is {answer}."
-    return Exercise((asked, tuple(roots)), answer, steps, draw, (asked,))
+    steps = f"The zeros are {', '.join(map(str, roots))}, so {quantity} is {answer}."
+    return Exercise((quantity, tuple(roots)), answer, steps, draw, (quantity,))
 
 
 @family()

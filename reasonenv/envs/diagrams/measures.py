@@ -69,7 +69,7 @@ def number_line(rng: random.Random, level: int) -> Exercise:
 
 @family(height=224)
 def ruler(rng: random.Random, level: int) -> Exercise:
-    """A bar beside a ruler, two bars at level 5; the length, or the difference of both."""
+    """A bar above a ruler, two bars at level 5; the length, or the difference of both."""
     unit, other = ((10, 5), (5, 5), (10, 1), (1, 1), (1, 1))[level - 1]
     bars, lengths, steps = [], [], ""
     for _ in range(1 + (level == 5)):
@@ -81,8 +81,8 @@ def ruler(rng: random.Random, level: int) -> Exercise:
         steps += f"The bar is {end / 10} - {start / 10} = {text_of(lengths[-1])} cm long. "
     answer = abs(lengths[0] - sum(lengths[1:]))
     upper, lower = ("upper", "lower") if lengths[0] >= lengths[-1] else ("lower", "upper")
-    asked = f"By how many cm is the {upper} bar longer than the {lower} one?"
-    asked = asked if level == 5 else "How long is the bar, in cm?"
+    question = f"By how many cm is the {upper} bar longer than the {lower} one?"
+    question = question if level == 5 else "How long is the bar, in cm?"
 
     def draw(scene: Scene) -> None:
         scene.rectangle(8 + 120j, 432 + 84j, fill=scene.tint(), is_ground=True)
@@ -100,7 +100,7 @@ def ruler(rng: random.Random, level: int) -> Exercise:
                 scene.line(top, complex(top.real, 118), width=0.6, is_dashed=True)
 
     steps = f"{steps}So the answer is {text_of(answer)} cm."
-    return Exercise(tuple(bars), answer, steps, draw, (asked,))
+    return Exercise(tuple(bars), answer, steps, draw, (question,))
 
 
 @family(height=504)

@@ -41,14 +41,14 @@ def parallels(rng: random.Random, level: int) -> Exercise:
     here, there = rng.randrange(4), rng.randrange(4)
     if level < 3:
         here = (there + level + 1) % 2 + rng.choice((0, 2))
-    known = rng.randrange(45, 136, 5 if level < 3 else 1)
-    other = known if (here - there) % 2 == 0 else 180 - known
+    size = rng.randrange(45, 136, 5 if level < 3 else 1)
+    other = size if (here - there) % 2 == 0 else 180 - size
     x = other if level < 4 else rng.randint(8, 30)
     first, second = (0, rng.randint(1, 2))[level == 5], (1, rng.randint(3, 5))[level > 3]
-    terms = (first, known - first * x), (second, other - second * x)
+    terms = (first, size - first * x), (second, other - second * x)
 
     def draw(scene: Scene) -> None:
-        way = cmath.rect(1, radians(180 - known if here % 2 else known))
+        way = cmath.rect(1, radians(180 - size if here % 2 else size))
         steps, vertices = (1.7, 0.9 * way, -1.7, -0.9 * way), (0, way / way.imag)
         points = scene.fit([*vertices, *(v + step for v in vertices for step in steps)], margin=16)
         rays = points[2:6], points[6:]
@@ -60,10 +60,10 @@ def parallels(rng: random.Random, level: int) -> Exercise:
             color = scene.accent() if term[0] else None
             scene.angle(arms[place], vertex, arms[(place + 1) % 4], text, color)
 
-    unknown, given = linear(*terms[1], "-"), linear(*terms[0], "-")
-    equation = f"add up to 180°: {unknown} + {given} = 180"
+    left, right = linear(*terms[1], "-"), linear(*terms[0], "-")
+    equation = f"add up to 180°: {left} + {right} = 180"
     if (here - there) % 2 == 0:
-        equation = f"are equal: {unknown} = {given}"
+        equation = f"are equal: {left} = {right}"
     return Exercise((here, there, *terms), x, f"The angles {equation}, so x = {x}.", draw)
 
 
@@ -82,8 +82,8 @@ def draw_triple(rng: random.Random, level: int) -> tuple[int, int, int]:
 @family()
 def pythagoras(rng: random.Random, level: int) -> Exercise:
     """A right triangle with two of its sides; the third."""
-    sides, asked = draw_triple(rng, level), 2 if level == 1 else rng.randrange(3)
-    x, others = sides[asked], [side for place, side in enumerate(sides) if place != asked]
+    sides, place_of_x = draw_triple(rng, level), 2 if level == 1 else rng.randrange(3)
+    x, others = sides[place_of_x], [side for place, side in enumerate(sides) if place != place_of_x]
 
     def draw(scene: Scene) -> None:
         foot, right, top = scene.fit([0, sides[0], sides[1] * 1j], margin=50)
@@ -91,11 +91,13 @@ def pythagoras(rng: random.Random, level: int) -> Exercise:
         scene.right_angle(right, foot, top)
         ends = (foot, right, top), (foot, top, right), (right, top, foot)
         for place, (start, end, inside) in enumerate(ends):
-            text, color = ("x", scene.accent(1)) if place == asked else (str(sides[place]), None)
+            text, color = (
+                ("x", scene.accent(1)) if place == place_of_x else (str(sides[place]), None)
+            )
             scene.side(start, end, text, inside, color=color)
 
-    squares = f"{others[0]}² + {others[1]}²" if asked == 2 else f"{others[1]}² - {others[0]}²"
-    return Exercise((asked, *sides), x, f"x² = {squares} = {x * x}, so x = {x}.", draw)
+    squares = f"{others[0]}² + {others[1]}²" if place_of_x == 2 else f"{others[1]}² - {others[0]}²"
+    return Exercise((place_of_x, *sides), x, f"x² = {squares} = {x * x}, so x = {x}.", draw)
 
 
 @family()

@@ -17,8 +17,8 @@ def fraction_of_shape(rng: random.Random, level: int) -> Exercise:
     counts = [rng.randint(low, high) for _ in range((1, 1, rng.randint(3, 6), 2, 3)[level - 1])]
     rows = []
     for count in counts[:1] * len(counts) if level == 3 else counts:
-        chosen = rng.sample(range(count), rng.randint(level < 3, count - 1))
-        rows.append(tuple(int(part in chosen) for part in range(count)))
+        shaded = rng.sample(range(count), rng.randint(level < 3, count - 1))
+        rows.append(tuple(int(part in shaded) for part in range(count)))
     share = sum((Fraction(sum(row), len(row)) for row in rows), Fraction(0)) / len(rows)
 
     def draw_disc(scene: Scene) -> None:
