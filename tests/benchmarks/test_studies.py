@@ -194,6 +194,7 @@ PAGES_IN_WORDS = {
     "ablations/README.md": of_page("ablations"),
     "rpg/README.md": of_page("rpg"),
     "recent/README.md": of_page("recent"),
+    "mismatch/README.md": of_page("mismatch"),
     "throughput/README.md": [],
     "../README.md": KEPT,
 }
