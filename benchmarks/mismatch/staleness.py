@@ -3,7 +3,7 @@
 GRPO on Figures-v2 with four optimizer steps a rollout, so that a rollout at K = 4 was sampled by a
 policy of sixteen optimizer steps before. At K = 0 the sampler is the trainer's own policy and there
 is nothing to correct. The correction is the default one, importance weights of tokens truncated at
-2.
+2. K = 0 and K = 1 have five seeds, the others three.
 """
 
 from benchmarks.grid.study import Cell, Study
@@ -22,7 +22,7 @@ STUDY = Study(
     cells=CELLS,
     common="--num-prompts 16 --minibatch-size 32 --num-steps 100 --num-test-problems 200 "
     "--learning-rate 1e-4",
-    seeds=(0, 1, 2),
+    seeds=(0, 1, 2, 3, 4),
     pairs=(
         *(("K = 0", cell.name) for cell in CELLS[1:]),
         ("K = 1", "K = 1, uncorrected"),
