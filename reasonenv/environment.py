@@ -47,6 +47,8 @@ class Environment:
         model: Default base model of a run, or a function of some arguments of `problems` to it.
         licence: Of the data.
         sizes: Numbers of problems of splits, as published; of drawn problems there are none.
+        judge: Model that judges responses in the benchmark's own code, where one does.
+        overlaps: Environments with some of the same problems, and which, in words.
     """
 
     id: str
@@ -61,6 +63,8 @@ class Environment:
     model: str | Callable[..., str] = "tiny"
     licence: str = ""
     sizes: Mapping[str, int] = field(default_factory=dict)
+    judge: str = ""
+    overlaps: Mapping[str, str] = field(default_factory=dict)
 
     def load(self, **arguments: Any) -> Problems:
         """All problems of a split.

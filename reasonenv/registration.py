@@ -178,6 +178,7 @@ BUILT_IN = {
     "GSM8K-v0": "text_benchmarks:GSM8K",
     "DAPOMath17k-v0": "text_benchmarks:DAPO_MATH",
     "MinervaMath-v0": "text_benchmarks:MINERVA_MATH",
+    "MMMUPro-v0": "image_benchmarks:MMMU_PRO",
     "WordProblems-v0": "word_problems:ENVIRONMENT",
     "Mixture-v0": "mixture:ENVIRONMENT",
     "file": "file:ENVIRONMENT",

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from reasonenv.console import warn_once
 from reasonenv.datasets import hub, local
 from reasonenv.datasets.images import decode, decode_all
 from reasonenv.datasets.schema import (
@@ -153,8 +154,21 @@ def load(
         raise UsageError(f"data is a {type(data).__name__}: {schema.name} is read from a folder")
     data = data or os.environ.get(VARIABLE)
     if data is None:
-        return Rows(hub.hub_table(schema, split), convert, schema, split)
-    return Rows(local.local_table(schema, split, Path(data)), convert, schema, split)
+        table = hub.hub_table(schema, split)
+    else:
+        table = local.local_table(schema, split, Path(data))
+    return Rows(_kept(table, schema, split), convert, schema, split)
+
+
+def _kept(table: Table, schema: Schema, split: str) -> Table:
+    """The rows that the schema does not leave out; how many it does is a warning."""
+    if schema.left_out is None:
+        return table
+    kept = [i for i, row in enumerate(table.rows) if not schema.is_left_out(row)]
+    if num := len(table.rows) - len(kept):
+        line = f"{num} of {len(table.rows)} rows are left out: {schema.left_out[0]}"
+        warn_once(f"{schema.name} {split}: {line}")
+    return table.select(kept)
 
 
 def _is_blank(value: Any) -> bool:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from reasonenv.errors import DataError
@@ -90,16 +91,18 @@ class Schema:
         texts: Columns that hold a string in every row; the first is the question.
         values: Columns that hold a value in every row: a number, a list, ...
         kinds: Kinds of columns other than texts; a row may lack them.
-        images: Columns of images, {bytes, path}, one in every row.
+        images: Columns of images, {bytes, path} or a list of them, one in every row.
         more_images: Optional columns of images.
-        paths: Columns of a row of JSON that may hold the file of its image, or a function of the
-            row to the files of its images; None for its image columns.
+        paths: Columns of a row of JSON that may hold the file of its image, or a list of files, or
+            a function of the row to the files of its images; None for its image columns.
         aliases: Alternative names of columns.
         answer: Column of the answer, which must not be blank.
         key: Column of the id, for rows in several files; "row" where the id is the row's number.
         unique: Path to a value of which only the first row is kept, such as
             ("prompt", "content"); empty to keep all rows.
         revision: Commit of the hub data set; None for the present one.
+        archive: True where the images are files in a zip beside the rows, on the hub too.
+        left_out: Rows that are no problems here: the reason, and a predicate of such a row.
     """
 
     name: str
@@ -116,6 +119,8 @@ class Schema:
     key: str = "id"
     unique: tuple[str, ...] = ()
     revision: str | None = None
+    archive: bool = False
+    left_out: tuple[str, Callable[[Row], bool]] | None = None
 
     @property
     def question(self) -> str:
@@ -136,6 +141,10 @@ class Schema:
         names = self.renaming(row)
         return {names.get(name, name): value for name, value in row.items()}
 
+    def is_left_out(self, row: Row) -> bool:
+        """True for a row, with the names of the columns here, that is no problem."""
+        return self.left_out is not None and self.left_out[1](row)
+
     def image_files(self, row: Row) -> Sequence[str]:
         """The names of the image files of a row of JSON.
 
@@ -145,22 +154,43 @@ class Schema:
         if callable(self.paths):
             names = self.paths(row)
         elif self.paths is not None:
-            names = [next((row[name] for name in self.paths if row.get(name)), "")]
+            value = next((row[name] for name in self.paths if row.get(name)), "")
+            names = _listed(value)
         else:
             names = [row[name] for name in (*self.images, *self.more_images) if row.get(name)]
         for name in names:
             if not isinstance(name, str):
-                column = next(key for key, value in row.items() if value is name)
+                holds = ((key, each) for key, value in row.items() for each in _listed(value))
+                column = next(key for key, each in holds if each is name)
                 raise DataError(f"column {column!r} holds {name!r:.40}, {_FILE} was expected")
         return names
 
-    def files(self) -> dict[str, tuple[str, ...]]:
-        """Prefixes of the names of the local files of each split."""
-        return {name: split.files or (name,) for name, split in self.splits.items()}
+    def split_of(self, file: Path) -> str | None:
+        """The split with the longest prefix of the name of a file; None without one.
+
+        Of a file in the folder of a configuration it is one of that configuration.
+        """
+        own = {name for name, split in self.splits.items() if split.config == file.parent.name}
+        matches = [
+            (len(prefix), name)
+            for name, split in self.splits.items()
+            for prefix in split.files or (name,)
+            if (not own or name in own) and _is_prefix(prefix, file)
+        ]
+        return max(matches)[1] if matches else None
 
     def folders(self) -> list[str]:
         """Subfolders of local files: that of a repository, and those of configurations."""
         return ["data", *sorted({split.config for split in self.splits.values() if split.config})]
+
+
+def _is_prefix(prefix: str, file: Path) -> bool:
+    rest = file.name.removeprefix(prefix)
+    return file.stem == prefix or (rest != file.name and rest[0] in "-_.")
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
 
 
 def check_columns(schema: Schema, where: str, kinds: Mapping[str, str]) -> None:

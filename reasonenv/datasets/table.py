@@ -8,13 +8,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from reasonenv.datasets.images import ZippedImage
 from reasonenv.datasets.schema import Schema, check_columns
 from reasonenv.errors import DataError
 from reasonenv.files import check_names, check_regular
 
-PlacedImage = tuple[str, Mapping[str, Any] | Path | None]
+PlacedImage = tuple[str, Mapping[str, Any] | Path | ZippedImage | None]
 """The column or file of an image in words, and the image before decoding: {bytes, path}, a file, or
 None where it is missing."""
+Images = Callable[[int], Sequence[PlacedImage]]
 _BATCH_ROWS = 100
 _BUFFER_BYTES = 2**20
 
@@ -30,7 +32,7 @@ class Table:
     """
 
     rows: Any
-    images: Callable[[int], Sequence[PlacedImage]]
+    images: Images
 
     def column(self, name: str) -> list[Any]:
         """The values of a text column, in the order of the rows; None where it is absent."""
@@ -39,6 +41,16 @@ class Table:
         if name not in self.rows.column_names:
             return [None] * len(self.rows)
         return self.rows.select_columns([name]).with_format("arrow")[:].column(name).to_pylist()
+
+    def select(self, numbers: Sequence[int]) -> "Table":
+        """The rows of some numbers."""
+        is_list = isinstance(self.rows, list)
+        rows = [self.rows[i] for i in numbers] if is_list else self.rows.select(numbers)
+        return Table(rows, partial(_images_at, self.images, numbers))
+
+
+def _images_at(images: Images, numbers: Sequence[int], index: int) -> Sequence[PlacedImage]:
+    return images(numbers[index])
 
 
 def table_of(dataset: Any, schema: Schema) -> Table:
@@ -58,7 +70,12 @@ def table_of(dataset: Any, schema: Schema) -> Table:
 
 def _images(images: Any, needed: Sequence[str], index: int) -> list[PlacedImage]:
     cells = images[index].to_pylist()[0] if images is not None else {}
-    return [(f"column {name!r}", cell) for name, cell in cells.items() if cell or name in needed]
+    return [
+        (f"column {name!r}", image)
+        for name, cell in cells.items()
+        if cell or name in needed
+        for image in ((cell or [None]) if isinstance(cell, list) else [cell])
+    ]
 
 
 def _first_rows(dataset: Any, path: Sequence[str]) -> Iterable[int]:

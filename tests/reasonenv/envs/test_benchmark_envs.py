@@ -13,7 +13,7 @@ from PIL import Image
 import reasonenv
 from reasonenv import entry_points
 from reasonenv.datasets.hub import main as print_revisions
-from reasonenv.datasets.option_text import option_texts
+from reasonenv.datasets.option_text import LETTERS, option_texts
 from reasonenv.datasets.selection import without_images
 from reasonenv.grading.reading import final_answer
 from reasonenv.problem import answer_text
@@ -47,6 +47,8 @@ REAL = [
     ("GSM8K-v0", "test", 80, 0),
     ("DAPOMath17k-v0", "train", 14, 0),
     ("DAPOMath17k-v0", "test", 30, 0),
+    ("MMMUPro-v0", "standard", 12, 12),
+    ("MMMUPro-v0", "vision", 6, 6),
 ]
 
 
@@ -65,7 +67,7 @@ def test_every_real_row_is_a_problem_of_the_contract(shared, name, split, num_pr
         assert problem.query is None or problem.query.strip()
         # An option is named by its letter.
         if problem.options:
-            letters = "ABCDEFGHIJ"[: len(problem.options)]
+            letters = LETTERS[: len(problem.options)]
             assert set(problem.answer.split(", ")) <= set(letters)
     assert found == num_images
     data = str(shared / "data")
@@ -96,7 +98,7 @@ def test_the_page_of_an_environment_names_its_source_its_licence_and_its_revisio
 
 def test_the_split_to_report_is_the_one_that_papers_report():
     reported = {name: find(name).evaluation_split() for name in NAMES}
-    assert Counter(reported.values()) == {"test": 10, "testmini": 3}
+    assert Counter(reported.values()) == {"test": 10, "testmini": 3, "standard": 1}
     assert reported["MathVision-v0"] == "test"
     assert find("Figures-v2").evaluation_split() == "test"
 
