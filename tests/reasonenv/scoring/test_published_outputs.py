@@ -15,8 +15,9 @@ FILES = [
 ]
 
 
-@pytest.mark.parametrize(("env", "file", "id", "verdict", "num_correct", "num_other"), FILES)
-def test_verdicts_are_the_official_ones(shared, env, file, id, verdict, num_correct, num_other):
+@pytest.mark.parametrize("case", FILES)
+def test_verdicts_are_the_official_ones(shared, case):
+    env, file, id, verdict, num_correct, num_other = case
     path = shared / "data" / file
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     given = [{"id": row[id], "response": row["response"]} for row in rows]
