@@ -179,6 +179,8 @@ BUILT_IN = {
     "DAPOMath17k-v0": "text_benchmarks:DAPO_MATH",
     "MinervaMath-v0": "text_benchmarks:MINERVA_MATH",
     "MMMUPro-v0": "image_benchmarks:MMMU_PRO",
+    "LogicVista-v0": "image_benchmarks:LOGIC_VISTA",
+    "DynaMath-v0": "image_benchmarks:DYNAMATH",
     "WordProblems-v0": "word_problems:ENVIRONMENT",
     "Mixture-v0": "mixture:ENVIRONMENT",
     "file": "file:ENVIRONMENT",

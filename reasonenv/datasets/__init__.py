@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from reasonenv.console import warn_once
+from reasonenv.console import warn, warn_once
 from reasonenv.datasets import hub, local
 from reasonenv.datasets.images import decode, decode_all
 from reasonenv.datasets.schema import (
@@ -38,7 +38,7 @@ from reasonenv.datasets.selection import (
     without_images,
 )
 from reasonenv.datasets.table import Table
-from reasonenv.errors import DataError, UsageError
+from reasonenv.errors import DataError, MissingDataError, UsageError
 from reasonenv.problem import LazyProblems, Problem
 
 VARIABLE = "REASONENV_DATA"
@@ -64,6 +64,7 @@ __all__ = [
     "held_out",
     "listed",
     "load",
+    "load_parts",
     "without_images",
 ]
 
@@ -158,6 +159,38 @@ def load(
     else:
         table = local.local_table(schema, split, Path(data))
     return Rows(_kept(table, schema, split), convert, schema, split)
+
+
+def load_parts(
+    schema: Schema,
+    parts: Sequence[str],
+    data: str | None,
+    convert: Callable[[str, Sequence[Rows]], Callable[[Row], Problem]],
+) -> ConcatRows:
+    """The problems of those parts of a data set that there are; a warning names the others.
+
+    Args:
+        schema: Schema of the data set.
+        parts: Names of splits.
+        data: As of `load`.
+        convert: Function of a part, and of the parts before it, to the function `convert` of
+            `load`.
+
+    Raises:
+        MissingDataError: When the folder has none of the parts.
+    """
+    loaded: list[Rows] = []
+    missing: dict[str, MissingDataError] = {}
+    for part in parts:
+        try:
+            loaded.append(load(schema, part, data, convert(part, tuple(loaded))))
+        except MissingDataError as error:
+            missing[part] = error
+    if not loaded:
+        raise missing[parts[0]]
+    if missing:
+        warn(f"{schema.name} test: there are no files of {', '.join(missing)}, so it is not whole")
+    return ConcatRows(loaded)
 
 
 def _kept(table: Table, schema: Schema, split: str) -> Table:
