@@ -47,8 +47,8 @@ class Environment:
         model: Default base model of a run, or a function of some arguments of `problems` to it.
         licence: Of the data.
         sizes: Numbers of problems of splits, as published; of drawn problems there are none.
-        judge: Model that judges responses in the benchmark's own code, where one does.
-        overlaps: Environments with some of the same problems, and which, in words.
+        without: Default of the argument `without`: "invalid" where published rows make no problem.
+        overlaps: Other environments with some of its problems, and which these are.
     """
 
     id: str
@@ -63,7 +63,7 @@ class Environment:
     model: str | Callable[..., str] = "tiny"
     licence: str = ""
     sizes: Mapping[str, int] = field(default_factory=dict)
-    judge: str = ""
+    without: str | Sequence[str] = ()
     overlaps: Mapping[str, str] = field(default_factory=dict)
 
     def load(self, **arguments: Any) -> Problems:

@@ -181,6 +181,8 @@ BUILT_IN = {
     "MMMUPro-v0": "image_benchmarks:MMMU_PRO",
     "LogicVista-v0": "image_benchmarks:LOGIC_VISTA",
     "DynaMath-v0": "image_benchmarks:DYNAMATH",
+    "Geometry3K-v0": "image_benchmarks:GEOMETRY3K",
+    "ViRL39K-v0": "image_benchmarks:VIRL39K",
     "WordProblems-v0": "word_problems:ENVIRONMENT",
     "Mixture-v0": "mixture:ENVIRONMENT",
     "file": "file:ENVIRONMENT",

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from reasonenv.console import warn, warn_once
+from reasonenv.console import warn
 from reasonenv.datasets import hub, local
 from reasonenv.datasets.images import decode, decode_all
 from reasonenv.datasets.schema import (
@@ -155,10 +155,8 @@ def load(
         raise UsageError(f"data is a {type(data).__name__}: {schema.name} is read from a folder")
     data = data or os.environ.get(VARIABLE)
     if data is None:
-        table = hub.hub_table(schema, split)
-    else:
-        table = local.local_table(schema, split, Path(data))
-    return Rows(_kept(table, schema, split), convert, schema, split)
+        return Rows(hub.hub_table(schema, split), convert, schema, split)
+    return Rows(local.local_table(schema, split, Path(data)), convert, schema, split)
 
 
 def load_parts(
@@ -167,17 +165,12 @@ def load_parts(
     data: str | None,
     convert: Callable[[str, Sequence[Rows]], Callable[[Row], Problem]],
 ) -> ConcatRows:
-    """The problems of those parts of a data set that there are; a warning names the others.
+    """The problems of those splits in `parts` that there are; a warning names the others.
 
-    Args:
-        schema: Schema of the data set.
-        parts: Names of splits.
-        data: As of `load`.
-        convert: Function of a part, and of the parts before it, to the function `convert` of
-            `load`.
+    `convert` makes of a split, and of the rows of those before it, the function that `load` takes.
 
     Raises:
-        MissingDataError: When the folder has none of the parts.
+        MissingDataError: When the folder has none of them.
     """
     loaded: list[Rows] = []
     missing: dict[str, MissingDataError] = {}
@@ -191,17 +184,6 @@ def load_parts(
     if missing:
         warn(f"{schema.name} test: there are no files of {', '.join(missing)}, so it is not whole")
     return ConcatRows(loaded)
-
-
-def _kept(table: Table, schema: Schema, split: str) -> Table:
-    """The rows that the schema does not leave out; how many it does is a warning."""
-    if schema.left_out is None:
-        return table
-    kept = [i for i, row in enumerate(table.rows) if not schema.is_left_out(row)]
-    if num := len(table.rows) - len(kept):
-        line = f"{num} of {len(table.rows)} rows are left out: {schema.left_out[0]}"
-        warn_once(f"{schema.name} {split}: {line}")
-    return table.select(kept)
 
 
 def _is_blank(value: Any) -> bool:

@@ -36,12 +36,10 @@ class ZippedImage:
     name: str
 
     def read(self) -> bytes:
-        """Its content; DataError where it is damaged, encrypted or larger than `MAX_BYTES`."""
-        archive = _opened(self.archive, os.getpid())
-        if archive.getinfo(self.name).file_size > MAX_BYTES:
-            raise DataError(f"the image is larger than {MAX_BYTES:,} bytes")
+        """Its content, up to `MAX_BYTES`; DataError where it is damaged or encrypted."""
         try:
-            return archive.read(self.name)
+            with _opened(self.archive, os.getpid()).open(self.name) as file:
+                return file.read(MAX_BYTES)
         except (BadZipFile, zlib.error, EOFError, RuntimeError) as error:
             raise DataError(f"{self.name!r} of {self.archive} cannot be read: {error}") from None
 
@@ -65,13 +63,11 @@ def decode(cell: Any) -> np.ndarray:
     Raises:
         DataError: When the image is missing, too large or unreadable.
     """
-    if not isinstance(cell, Mapping | Path | ZippedImage | None):
-        return rgb(cell)
     if isinstance(cell, ZippedImage):
-        data = cell.read()
-    else:
-        is_file = isinstance(cell, Path)
-        data = read_regular(cell, MAX_BYTES) if is_file else (cell or {}).get("bytes")
+        cell = {"bytes": cell.read()}
+    if not isinstance(cell, Mapping | Path | None):
+        return rgb(cell)
+    data = read_regular(cell, MAX_BYTES) if isinstance(cell, Path) else (cell or {}).get("bytes")
     if not data:
         raise DataError("the image is missing")
     return _decoded(data)
@@ -178,11 +174,8 @@ class ImageFiles:
     def _zipped(self) -> dict[str, ZippedImage]:
         """The files of the zips by name, whether they are in a folder `images` there or not."""
         zips = [file for folder in self._folders for file in sorted(folder.glob("*.zip"))]
-        return {
-            name.removeprefix("images/"): ZippedImage(file, name)
-            for file in zips
-            for name in _opened(file, os.getpid()).namelist()
-        }
+        names = ((file, name) for file in zips for name in _opened(file, os.getpid()).namelist())
+        return {name.removeprefix("images/"): ZippedImage(file, name) for file, name in names}
 
     def _files(self, folder: Path) -> dict[str, Path]:
         """The files of a folder by name and by stem; listed once."""

@@ -56,10 +56,21 @@ def data_files(schema: Schema, folder: Path) -> list[Path]:
     return [file for file in files if file.suffix in SUFFIXES]
 
 
+def split_of_file(file: Path, schema: Schema) -> str | None:
+    """The split with the longest prefix of the name of a file; None without one."""
+    matches = [
+        (len(prefix), split)
+        for split, names in schema.files(file.parent.name).items()
+        for prefix in names
+        if file.stem == prefix or (file.name.startswith(prefix) and file.name[len(prefix)] in "-_.")
+    ]
+    return max(matches)[1] if matches else None
+
+
 def _split_files(schema: Schema, split: str, folder: Path) -> list[Path]:
     """The Parquet files of a split where there are any, else its JSON files."""
     files = data_files(schema, folder)
-    matches = [file for file in files if schema.split_of(file) == split]
+    matches = [file for file in files if split_of_file(file, schema) == split]
     if not matches:
         prefixes = schema.splits[split].files or (split,)
         expected = " or ".join(f"{prefix}-*.parquet" for prefix in prefixes)

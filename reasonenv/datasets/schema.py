@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from reasonenv.errors import DataError
@@ -102,7 +101,6 @@ class Schema:
             ("prompt", "content"); empty to keep all rows.
         revision: Commit of the hub data set; None for the present one.
         archive: True where the images are files in a zip beside the rows, on the hub too.
-        left_out: Rows that are no problems here: the reason, and a predicate of such a row.
     """
 
     name: str
@@ -120,7 +118,6 @@ class Schema:
     unique: tuple[str, ...] = ()
     revision: str | None = None
     archive: bool = False
-    left_out: tuple[str, Callable[[Row], bool]] | None = None
 
     @property
     def question(self) -> str:
@@ -141,10 +138,6 @@ class Schema:
         names = self.renaming(row)
         return {names.get(name, name): value for name, value in row.items()}
 
-    def is_left_out(self, row: Row) -> bool:
-        """True for a row, with the names of the columns here, that is no problem."""
-        return self.left_out is not None and self.left_out[1](row)
-
     def image_files(self, row: Row) -> Sequence[str]:
         """The names of the image files of a row of JSON.
 
@@ -154,39 +147,25 @@ class Schema:
         if callable(self.paths):
             names = self.paths(row)
         elif self.paths is not None:
-            value = next((row[name] for name in self.paths if row.get(name)), "")
-            names = _listed(value)
+            names = _listed(next((row[name] for name in self.paths if row.get(name)), ""))
         else:
             names = [row[name] for name in (*self.images, *self.more_images) if row.get(name)]
         for name in names:
             if not isinstance(name, str):
-                holds = ((key, each) for key, value in row.items() for each in _listed(value))
-                column = next(key for key, each in holds if each is name)
+                cells = ((key, each) for key, value in row.items() for each in _listed(value))
+                column = next(key for key, each in cells if each is name)
                 raise DataError(f"column {column!r} holds {name!r:.40}, {_FILE} was expected")
         return names
 
-    def split_of(self, file: Path) -> str | None:
-        """The split with the longest prefix of the name of a file; None without one.
-
-        Of a file in the folder of a configuration it is one of that configuration.
-        """
-        own = {name for name, split in self.splits.items() if split.config == file.parent.name}
-        matches = [
-            (len(prefix), name)
-            for name, split in self.splits.items()
-            for prefix in split.files or (name,)
-            if (not own or name in own) and _is_prefix(prefix, file)
-        ]
-        return max(matches)[1] if matches else None
+    def files(self, folder: str) -> dict[str, tuple[str, ...]]:
+        """Prefixes of the names of the files of each split in a folder, or of its configuration."""
+        splits = self.splits.items()
+        own = {name: split for name, split in splits if split.config == folder} or self.splits
+        return {name: split.files or (name,) for name, split in own.items()}
 
     def folders(self) -> list[str]:
         """Subfolders of local files: that of a repository, and those of configurations."""
         return ["data", *sorted({split.config for split in self.splits.values() if split.config})]
-
-
-def _is_prefix(prefix: str, file: Path) -> bool:
-    rest = file.name.removeprefix(prefix)
-    return file.stem == prefix or (rest != file.name and rest[0] in "-_.")
 
 
 def _listed(value: Any) -> list[Any]:

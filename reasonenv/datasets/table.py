@@ -16,7 +16,6 @@ from reasonenv.files import check_names, check_regular
 PlacedImage = tuple[str, Mapping[str, Any] | Path | ZippedImage | None]
 """The column or file of an image in words, and the image before decoding: {bytes, path}, a file, or
 None where it is missing."""
-Images = Callable[[int], Sequence[PlacedImage]]
 _BATCH_ROWS = 100
 _BUFFER_BYTES = 2**20
 
@@ -32,7 +31,7 @@ class Table:
     """
 
     rows: Any
-    images: Images
+    images: Callable[[int], Sequence[PlacedImage]]
 
     def column(self, name: str) -> list[Any]:
         """The values of a text column, in the order of the rows; None where it is absent."""
@@ -41,16 +40,6 @@ class Table:
         if name not in self.rows.column_names:
             return [None] * len(self.rows)
         return self.rows.select_columns([name]).with_format("arrow")[:].column(name).to_pylist()
-
-    def select(self, numbers: Sequence[int]) -> "Table":
-        """The rows of some numbers."""
-        is_list = isinstance(self.rows, list)
-        rows = [self.rows[i] for i in numbers] if is_list else self.rows.select(numbers)
-        return Table(rows, partial(_images_at, self.images, numbers))
-
-
-def _images_at(images: Images, numbers: Sequence[int], index: int) -> Sequence[PlacedImage]:
-    return images(numbers[index])
 
 
 def table_of(dataset: Any, schema: Schema) -> Table:

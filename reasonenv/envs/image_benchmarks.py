@@ -1,45 +1,24 @@
-r"""Benchmarks with images, each a row of this module.
+r"""Data sets with images, each a row of this module: benchmarks, and two to train on.
 
 Description:
-    Questions with one to seven images: of university courses in 30 subjects, with up to twelve
-    options (MMMUPro-v0; in its split "vision" question and options stand in a screenshot alone);
-    of tests of reasoning, with options in the image (LogicVista-v0); of mathematics, each drawn in
-    ten variants with other numbers (DynaMath-v0), whose worst case a score reports too.
+    MMMUPro-v0, LogicVista-v0, DynaMath-v0; to train on Geometry3K-v0 and ViRL39K-v0. What they
+    hold, splits, sources, licences, rules and overlaps: docs/environments.md, Data sets.
 
 Action Space: text whose final answer stands in `\boxed{}`, or on a last line of its own.
 Observation Space: a dict of `system`, `question`, and `images`: arrays [height, width, 3] of uint8,
     RGB, which stand at their marks in the question, "<image 1>", else before it.
-Prompts: "cpgd" (default); "official", where a benchmark's rule needs one, asks for the answer in
-    the form that its rule reads.
+Prompts: "cpgd" (default); "official" of MMMUPro-v0 and DynaMath-v0 asks for the answer in the form
+    that the benchmark's rule reads. See `reasonenv.prompts`.
 Rewards: accuracy (weight 1), 1 when the answer equals the reference, else 0. `python -m
     reasonenv.score` has the benchmark's own rule.
 
-Splits, source and licence:
-    The revision is not pinned: `python -m reasonenv.datasets.hub MMMU/MMMU_Pro` prints the present
-    one of a data set. docs/environments.md has licences, overlaps and rules.
-
-    ============= ============= ====== ===========================================================
-    environment   split         rows   content
-    ============= ============= ====== ===========================================================
-    MMMUPro-v0    standard      1,730  https://huggingface.co/datasets/MMMU/MMMU_Pro, "standard (10
-                                       options)"; Yue et al., MMMU-Pro (arXiv:2409.02813)
-                  standard_4    1,730  the same questions with four options
-                  vision        1,730  the same with ten options, in a screenshot
-    LogicVista-v0 test          447    https://huggingface.co/datasets/lscpku/LogicVista; Xiao et
-                                       al., LogicVista (arXiv:2407.04973)
-    DynaMath-v0   test          5,010  https://huggingface.co/datasets/DynaMath/DynaMath_Sample: the
-                                       ten below, 501 seeds; Zou et al., DynaMath (arXiv:2411.00836)
-                  sample_variant1 to sample_variant10 have 501 each
-    ============= ============= ====== ===========================================================
-
-    Local files have the names and columns of the hub: `<config>/test*.parquet` for MMMU-Pro,
-    `sample1*.parquet` to `sample10*.parquet` for DynaMath, of which "test" has those that exist.
+Local files have the names and columns of the hub: `<configuration>/test*.parquet` of MMMUPro-v0,
+`sample1*.parquet` to `sample10*.parquet` of DynaMath-v0.
 
 Version History:
     v0: Initial version.
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -47,19 +26,19 @@ from typing import Any
 
 from reasonenv import datasets
 from reasonenv.datasets.option_text import lettered_lines, printed_texts
+from reasonenv.datasets.question_row import with_numbered_marks
 from reasonenv.environment import Environment
+from reasonenv.grading.reading import solution_answer
 from reasonenv.problem import Problem
-
-_MARK = re.compile(r"<image_?([0-9]*)>")
 
 
 def _problem(row: datasets.Row, metadata: Sequence[str] = ()) -> Problem:
     options = tuple(row.get("options") or ())
-    question = _MARK.sub(lambda mark: f"<image {mark[1] or 1}>", row["question"])
+    question = with_numbered_marks(row["question"].replace("<image_", "<image "))
     return Problem(
         id=str(row["id"]),
         question=f"{question}\n{lettered_lines(options)}" if options else question,
-        answer=row["answer"],
+        answer=solution_answer(row["answer"]),
         options=options,
         metadata={name: row.get(name) for name in metadata},
     )
@@ -123,15 +102,11 @@ MMMU_PRO = _benchmark(
 )
 LOGIC_VISTA = _benchmark(
     id="LogicVista-v0",
-    schema=_schema(
-        "logicvista",
-        "lscpku/LogicVista",
-        left_out=("v1_382 has no answer", lambda row: row.get("id") == "v1_382"),
-    ),
+    schema=_schema("logicvista", "lscpku/LogicVista"),
     convert=partial(_problem, metadata=("skill", "broad_capability")),
-    sizes={"test": 447},
-    licence="Apache-2.0; images: those of the publishers of the tests",
-    judge="GPT-4",
+    sizes={"test": 448},
+    licence="Apache-2.0; images: the publishers' of the tests",
+    without="invalid",  # v1_382 has no answer
 )
 _VARIANTS = {f"sample_variant{number}": f"sample{number}" for number in range(1, 11)}
 _DYNAMATH = _schema(
@@ -167,4 +142,35 @@ DYNAMATH = _benchmark(
     cluster="id",
     sizes={"test": 5_010, **dict.fromkeys(_VARIANTS, 501)},
     licence="Apache-2.0",
+)
+
+
+GEOMETRY3K = _benchmark(
+    id="Geometry3K-v0",
+    schema=_schema(
+        "geometry3k",
+        "hiyouga/geometry3k",
+        splits={name: datasets.Split(name) for name in ("train", "validation", "test")},
+        aliases={"question": ("problem",), "image": ("images",)},
+        texts=("question", "answer"),
+        values=("id",),
+    ),
+    convert=_problem,
+    sizes={"train": 2_101, "validation": 300, "test": 601},
+    licence="MIT",
+    overlaps={"MathVista-v0": "62 problems of its split testmini"},
+)
+VIRL39K = _benchmark(
+    id="ViRL39K-v0",
+    schema=_schema(
+        "virl39k",
+        "TIGER-Lab/ViRL39K",
+        splits={"train": datasets.Split("train", ("39Krelease",))},
+        aliases={"id": ("qid",)},
+        archive=True,
+    ),
+    convert=partial(_problem, metadata=("category", "source", "PassRate_7BBase")),
+    sizes={"train": 38_870},
+    licence="MIT",
+    overlaps={"MMK12-v0": "problems of MM-Eureka, of which MMK12 is a part"},
 )

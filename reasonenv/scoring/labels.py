@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from reasonenv.datasets import VARIABLE
-from reasonenv.datasets.local import data_files, dataset_folder
+from reasonenv.datasets.local import data_files, dataset_folder, split_of_file
 from reasonenv.datasets.schema import Schema, check_values
 from reasonenv.datasets.selection import warn_once, without_images
 from reasonenv.entry_points import all_problems
@@ -118,8 +118,8 @@ def _select(rows: Iterable[Row], schema: Schema, ids: set[str], part: str) -> La
     """
     labels, names = Labels(), set()
     for number, row in enumerate(rows):
-        if schema.is_left_out(schema.renamed(row)):
-            continue
+        if schema.renamed(row).get(schema.answer) == "":
+            continue  # no problem
         name = _row_id(row, number, schema)
         names.add(name)
         for spelling in {name, f"{part}/{name}"} & ids:
@@ -142,7 +142,7 @@ def _local(schema: Schema, folder: Path, columns: Sequence[str]) -> dict[str, It
     parts: dict[str, list[Path]] = {}
     for file in data_files(schema, folder):
         if _has_labels(file, schema, columns):
-            part = schema.split_of(file) or _SHARD.sub("", file.stem)
+            part = split_of_file(file, schema) or _SHARD.sub("", file.stem)
             parts.setdefault(part, []).append(file)
     if not parts:
         raise MissingDataError(

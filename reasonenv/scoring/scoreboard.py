@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
+from inspect import signature
 from pkgutil import iter_modules, resolve_name
 from typing import Any
 
@@ -111,17 +113,13 @@ def grade_responses(  # noqa: PLR0913 - keywords of a user
     options = {**(env_options or {}), "data": data, "split": split}
     labels = load_labels(env_id, ids, options, module.NEEDED, pooled)
     cases = _label(env_id, stored, labels, module.NEEDED, skipped)
-    rule = module.grades if guess is None else _guessing(module, guess)
+    if guess is not None and "guess" not in signature(module.grades).parameters:
+        raise UsageError(f"guess={guess}: only the rule of MMMU-Pro guesses letters")
+    rule = module.grades if guess is None else partial(module.grades, guess=guess)
     grades = _judged(cases, judge, rule, skipped) if judge else rule(cases)
     num_missing = labels.total - len({case.id for case in cases})
     counts = dict(skipped.counts)
     return GradedResponses(find(env_id).id, cases, grades, num_missing, labels.folder, counts)
-
-
-def _guessing(module: Any, seed: int) -> Callable[[Sequence[LabeledResponse]], list[Grade]]:
-    if not hasattr(module, "guessing"):
-        raise UsageError(f"guess={seed}: this benchmark's rule guesses no letters, MMMU-Pro's does")
-    return module.guessing(seed)
 
 
 def _label(
@@ -204,7 +202,6 @@ def summarize(graded: GradedResponses, seed: int = 0) -> dict[str, Any]:
         "env": graded.env,
         "rules": module.__name__,
         "grader_version": VERSION,
-        "official_judge": find(graded.env).judge,
         "num_problems": line.pop("num"),
         "num_samples": num_samples,
         **line,

@@ -135,7 +135,13 @@ def _extra_rows(scores: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
 
 def _notes(scores: Mapping[str, Any]) -> Iterator[str]:
     """Sentences on the rules, and on problems that are missing."""
-    yield from _rules(scores["rules"], scores)
+    package, _, module = scores["rules"].rpartition(".")
+    if package == "reasonenv.scoring.benchmarks":
+        yield f"By the rules of the benchmark's own evaluation code ({scores['rules']})"
+    elif module == "final_answers":
+        yield f"Final answers by this package's grader, version {scores['grader_version']}"
+    else:
+        yield f"By the judge {scores['rules']}"
     if scores["num_samples"] > 1:
         yield f"Mean of {scores['num_samples']} samples a problem; intervals are over problems"
     if scores["num_clusters"] < scores["num_problems"]:
@@ -146,20 +152,6 @@ def _notes(scores: Mapping[str, Any]) -> Iterator[str]:
         if name in ("strict", "loose"):
             counts = ", ".join(f"{kind} {count}" for kind, count in metric["counts"].items())
             yield f"{name}: {counts}"
-
-
-def _rules(name: str, scores: Mapping[str, Any]) -> Iterator[str]:
-    package, _, module = name.rpartition(".")
-    if package == "reasonenv.scoring.benchmarks" and not scores["official_judge"]:
-        yield f"By the rules of the benchmark's own evaluation code ({name})"
-    elif package == "reasonenv.scoring.benchmarks":
-        yield f"By rules of this package ({name})"
-    elif module == "final_answers":
-        yield f"Final answers by this package's grader, version {scores['grader_version']}"
-    else:
-        yield f"By the judge {name}"
-    if scores["official_judge"] and package.startswith("reasonenv.scoring"):
-        yield f"In place of the benchmark's judge, {scores['official_judge']}"
 
 
 def _comparison(compared: Mapping[str, Any]) -> Table:

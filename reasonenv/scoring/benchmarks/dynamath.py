@@ -6,7 +6,6 @@ key. The answer is the value of "short answer" in a response of JSON, else the f
 Source: DynaMath/DynaMath, evaluate.py.
 """
 
-import math
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -49,19 +48,12 @@ def short_answer(response: str) -> str | None:
 def is_right(answer: str, key: str, kind: str) -> bool:
     """The official verdict on a short answer to a question of a kind."""
     if kind == "float":
-        return abs(_number(answer) - _number(key)) <= _TOLERANCE
+        number = value(answer)
+        return number is not None and abs(number - float(key)) <= _TOLERANCE
     if kind == "multiple choice":
         letter = _LETTER.match(answer)
         return letter is not None and letter[1] == key.strip().upper()
     return key.strip().lower() in answer.lower()
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        number = value(text)
-        return math.nan if number is None else number
 
 
 def extras(graded: GradedResponses) -> dict[str, Any]:

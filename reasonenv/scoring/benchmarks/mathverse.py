@@ -42,7 +42,7 @@ TEXT_ONLY = "Text Only"
 def grades(cases: Sequence[LabeledResponse]) -> list[Grade]:
     """The grades of the announced options, else of the final answers."""
     options = [label_options(case.label) for case in cases]
-    cases = [with_option(case, texts) for case, texts in zip(cases, options, strict=True)]
+    cases = [_with_option(case, texts) for case, texts in zip(cases, options, strict=True)]
     references = [str(case.label["answer"]).strip() for case in cases]
     return grade_against(cases, references, options)
 
@@ -61,7 +61,7 @@ def label_options(label: Row) -> tuple[str, ...]:
     return option_texts(lines)
 
 
-def with_option(case: LabeledResponse, options: Sequence[str]) -> LabeledResponse:
+def _with_option(case: LabeledResponse, options: Sequence[str]) -> LabeledResponse:
     """A multiple choice with the option that the response announces in words."""
     answer = str(case.label["answer"]).strip()
     if case.extraction is not None or len(answer) != 1 or answer not in LETTERS:

@@ -1,13 +1,12 @@
 """MMMU-Pro: the letter after the last "Answer:", else one that the response names, must be right.
 
 The official code takes a random letter where a response names none; here that is wrong unless
-`guessing` draws one. Of the four published outputs of GPT-4o two hold such responses.
+`guess` is given.
 
 Source: MMMU-Benchmark/MMMU, mmmu-pro/evaluate.py.
 """
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from random import Random
 
 from reasonenv.datasets.option_text import LETTERS, printed_texts
@@ -20,19 +19,15 @@ NEEDED = ("answer", "options")
 _FEW_WORDS = 5
 
 
-def grades(cases: Sequence[LabeledResponse], random: Random | None = None) -> list[Grade]:
+def grades(cases: Sequence[LabeledResponse], guess: int | None = None) -> list[Grade]:
     """The official verdicts.
 
     Args:
         cases: Responses to grade.
-        random: Source of the letter of a response that names none; None to grade it as wrong.
+        guess: Seed of the letters of responses that name none; None to grade these as wrong.
     """
+    random = None if guess is None else Random(guess)
     return [_graded(case, random) for case in cases]
-
-
-def guessing(seed: int) -> Callable[[Sequence[LabeledResponse]], list[Grade]]:
-    """The rule with random letters, by a seed."""
-    return partial(grades, random=Random(seed))
 
 
 def _graded(case: LabeledResponse, random: Random | None) -> Grade:
