@@ -10,7 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from reasonenv.console import warn
 from reasonenv.datasets import hub, local
 from reasonenv.datasets.images import decode, decode_all
 from reasonenv.datasets.schema import (
@@ -38,7 +37,7 @@ from reasonenv.datasets.selection import (
     without_images,
 )
 from reasonenv.datasets.table import Table
-from reasonenv.errors import DataError, MissingDataError, UsageError
+from reasonenv.errors import DataError, UsageError
 from reasonenv.problem import LazyProblems, Problem
 
 VARIABLE = "REASONENV_DATA"
@@ -64,7 +63,6 @@ __all__ = [
     "held_out",
     "listed",
     "load",
-    "load_parts",
     "without_images",
 ]
 
@@ -157,33 +155,6 @@ def load(
     if data is None:
         return Rows(hub.hub_table(schema, split), convert, schema, split)
     return Rows(local.local_table(schema, split, Path(data)), convert, schema, split)
-
-
-def load_parts(
-    schema: Schema,
-    parts: Sequence[str],
-    data: str | None,
-    convert: Callable[[str, Sequence[Rows]], Callable[[Row], Problem]],
-) -> ConcatRows:
-    """The problems of those splits in `parts` that there are; a warning names the others.
-
-    `convert` makes of a split, and of the rows of those before it, the function that `load` takes.
-
-    Raises:
-        MissingDataError: When the folder has none of them.
-    """
-    loaded: list[Rows] = []
-    missing: dict[str, MissingDataError] = {}
-    for part in parts:
-        try:
-            loaded.append(load(schema, part, data, convert(part, tuple(loaded))))
-        except MissingDataError as error:
-            missing[part] = error
-    if not loaded:
-        raise missing[parts[0]]
-    if missing:
-        warn(f"{schema.name} test: there are no files of {', '.join(missing)}, so it is not whole")
-    return ConcatRows(loaded)
 
 
 def _is_blank(value: Any) -> bool:

@@ -1,19 +1,22 @@
 r"""Data sets with images, each a row of this module: benchmarks, and two to train on.
 
 Description:
-    MMMUPro-v0, LogicVista-v0, DynaMath-v0; to train on Geometry3K-v0 and ViRL39K-v0. What they
-    hold, splits, sources, licences, rules and overlaps: docs/environments.md, Data sets.
+    MMMUPro-v0, LogicVista-v0, DynaMath-v0, CharXivNumeric-v0, EMMA-v0 and VisuLogic-v0; to train
+    on Geometry3K-v0 and ViRL39K-v0.
 
 Action Space: text whose final answer stands in `\boxed{}`, or on a last line of its own.
 Observation Space: a dict of `system`, `question`, and `images`: arrays [height, width, 3] of uint8,
     RGB, which stand at their marks in the question, "<image 1>", else before it.
-Prompts: "cpgd" (default); "official" of MMMUPro-v0 and DynaMath-v0 asks for the answer in the form
-    that the benchmark's rule reads. See `reasonenv.prompts`.
+Prompts: "cpgd" (default); "official" of MMMUPro-v0, whose rule reads "Answer: LETTER". See
+    `reasonenv.prompts`.
 Rewards: accuracy (weight 1), 1 when the answer equals the reference, else 0. `python -m
     reasonenv.score` has the benchmark's own rule.
 
-Local files have the names and columns of the hub: `<configuration>/test*.parquet` of MMMUPro-v0,
-`sample1*.parquet` to `sample10*.parquet` of DynaMath-v0.
+Source and licence:
+    Splits, sources, licences and overlaps stand in docs/environments.md, Data sets.
+
+    Local files have the names and columns of the hub, such as `vision/test*.parquet` of
+    MMMUPro-v0, `sample1*.parquet` to `sample10*.parquet` of DynaMath-v0, and `images.zip`.
 
 Version History:
     v0: Initial version.
@@ -48,7 +51,8 @@ def _schema(name: str, hub: str, **columns: Any) -> datasets.Schema:
     """The schema of a data set: by default of one split, "test", with one image."""
     usual: dict[str, Any] = {
         "splits": {"test": datasets.Split("test")},
-        "texts": ("question", "answer", "id"),
+        "texts": ("question", "answer"),
+        "values": ("id",),
         "images": ("image",),
         "paths": ("image",),
     }
@@ -59,17 +63,12 @@ _benchmark = partial(Environment, prompt="cpgd", model="Qwen/Qwen2.5-VL-7B-Instr
 
 
 def _mmmu_pro(row: datasets.Row) -> Problem:
-    options = printed_texts(row["options"])
-    question = row.get("question")
-    text = f"{question}\n{lettered_lines(options)}" if question else _IN_IMAGE
-    return Problem(
-        id=row["id"],
-        question=text,
-        answer=row["answer"],
-        options=options,
-        query=f"{text}\n{_LAST_LINE}",
-        metadata={"subject": row["subject"], "topic_difficulty": row.get("topic_difficulty")},
-    )
+    options, metadata = printed_texts(row["options"]), ("subject", "topic_difficulty")
+    if row.get("question"):
+        problem = _problem({**row, "options": options}, metadata)
+    else:  # a screenshot shows them
+        problem = _problem({**row, "options": (), "question": _IN_IMAGE}, metadata)
+    return replace(problem, options=options, query=f"{problem.question}\n{_LAST_LINE}")
 
 
 _IN_IMAGE = "Answer the multiple-choice question that is shown in the image."
@@ -77,27 +76,21 @@ _LAST_LINE = (
     "Think step by step. The last line of your response has the form 'Answer: LETTER' (without "
     "quotes), where LETTER is that of one of the options."
 )
-_MMMU_PRO = {
-    "standard": "standard (10 options)",
-    "standard_4": "standard (4 options)",
-    "vision": "vision",
-}
+_CONFIGURATIONS = ("standard (10 options)", "standard (4 options)", "vision")
 MMMU_PRO = _benchmark(
     id="MMMUPro-v0",
     schema=_schema(
         "mmmu_pro",
         "MMMU/MMMU_Pro",
-        splits={
-            name: datasets.Split("test", ("test",), config) for name, config in _MMMU_PRO.items()
-        },
-        texts=("options", "answer", "id", "subject"),
+        splits={name: datasets.Split("test", ("test",), name) for name in _CONFIGURATIONS},
+        texts=("options", "answer"),
         kinds={"question": datasets.TEXT},
         images=(),
         more_images=("image", *(f"image_{number}" for number in range(1, 8))),
     ),
     convert=_mmmu_pro,
     official="official",
-    sizes=dict.fromkeys(_MMMU_PRO, 1_730),
+    sizes=dict.fromkeys(_CONFIGURATIONS, 1_730),
     licence="Apache-2.0",
 )
 LOGIC_VISTA = _benchmark(
@@ -113,24 +106,21 @@ _DYNAMATH = _schema(
     "dynamath",
     "DynaMath/DynaMath_Sample",
     splits={name: datasets.Split(name, (file,)) for name, file in _VARIANTS.items()},
-    texts=("question", "answer", "id", "answer_type"),
+    texts=("question", "answer", "answer_type"),
     images=("decoded_image",),
     aliases={"answer": ("ground_truth",)},
-)
-_JSON = (
-    'Give your response as JSON with two keys: "solution", the steps to the answer, and "short '
-    'answer", the answer alone: a letter for a choice, else a number with three decimals or a text.'
 )
 
 
 def _dynamath(split: str, data: str | None = None) -> Sequence[Problem]:
     parts = tuple(_VARIANTS) if split == "test" else (split,)
-    return datasets.load_parts(_DYNAMATH, parts, data, lambda part, _: partial(_variant, part=part))
+    load = partial(datasets.load, _DYNAMATH, data=data)
+    return datasets.ConcatRows([load(part, convert=partial(_variant, part=part)) for part in parts])
 
 
 def _variant(row: datasets.Row, part: str) -> Problem:
     problem = _problem(row, ("id", "subject", "knowledge_level", "answer_type"))
-    return replace(problem, id=f"{part}/{problem.id}", query=f"{problem.question}\n{_JSON}")
+    return replace(problem, id=f"{part}/{problem.id}")
 
 
 DYNAMATH = _benchmark(
@@ -138,13 +128,10 @@ DYNAMATH = _benchmark(
     schema=_DYNAMATH,
     problems=_dynamath,
     splits=("test", *_VARIANTS),
-    official="official",
     cluster="id",
     sizes={"test": 5_010, **dict.fromkeys(_VARIANTS, 501)},
     licence="Apache-2.0",
 )
-
-
 GEOMETRY3K = _benchmark(
     id="Geometry3K-v0",
     schema=_schema(
@@ -152,8 +139,6 @@ GEOMETRY3K = _benchmark(
         "hiyouga/geometry3k",
         splits={name: datasets.Split(name) for name in ("train", "validation", "test")},
         aliases={"question": ("problem",), "image": ("images",)},
-        texts=("question", "answer"),
-        values=("id",),
     ),
     convert=_problem,
     sizes={"train": 2_101, "validation": 300, "test": 601},
@@ -173,4 +158,54 @@ VIRL39K = _benchmark(
     sizes={"train": 38_870},
     licence="MIT",
     overlaps={"MMK12-v0": "problems of MM-Eureka, of which MMK12 is a part"},
+)
+CHARXIV = _benchmark(
+    id="CharXivNumeric-v0",
+    schema=_schema(
+        "charxiv",
+        "princeton-nlp/CharXiv",
+        splits={"validation": datasets.Split("validation", ("validation", "reasoning_val"))},
+        aliases={
+            "id": ("figure_path", "figure_id"),
+            "question": ("reasoning_q", "query"),
+            "answer": ("reasoning_a",),
+            "answer_type": ("reasoning_a_type", "inst_category"),
+        },
+    ),
+    convert=partial(_problem, metadata=("answer_type", "category")),
+    filter={"answer_type": (3, 4)},
+    sizes={"validation": 461},
+    licence="CC BY-SA 4.0",
+)
+EMMA = _benchmark(
+    id="EMMA-v0",
+    schema=_schema(
+        "emma",
+        "luckychao/EMMA",
+        splits={
+            "mini": datasets.Split("test", ("mini",), "Math", "luckychao/EMMA-mini"),
+            "test": datasets.Split("test", ("test",), "Math"),
+        },
+        aliases={"id": ("pid",)},
+        kinds={"options": datasets.TEXTS},
+        images=(),
+        more_images=tuple(f"image_{number}" for number in range(1, 6)),
+    ),
+    convert=partial(_problem, metadata=("category", "type", "source")),
+    sizes={"mini": 100, "test": 892},
+    licence="none given",
+    overlaps={"MathVision-v0": "60 of the 100 problems of the split mini"},
+)
+VISU_LOGIC = _benchmark(
+    id="VisuLogic-v0",
+    schema=_schema(
+        "visulogic",
+        "VisuLogic/VisuLogic",
+        splits={"test": datasets.Split("test", ("data",))},
+        aliases={"answer": ("label",), "image": ("image_path",)},
+        archive=True,
+    ),
+    convert=partial(_problem, metadata=("tag",)),
+    sizes={"test": 1_000},
+    licence="Apache-2.0",
 )

@@ -42,10 +42,11 @@ Version History:
 
 import re
 import zlib
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 
 from reasonenv import datasets
+from reasonenv.console import warn
 from reasonenv.environment import Environment
 from reasonenv.files import parse_json
 from reasonenv.problem import Problem
@@ -92,12 +93,23 @@ _TYPES = {
 def _problems(split: str, data: str | None = None) -> Sequence[Problem]:
     if split != "test":
         return datasets.load(SCHEMA, split, data, partial(_problem, part=split))
-    return datasets.load_parts(SCHEMA, PARTS, data, _convert)
-
-
-def _convert(part: str, earlier: Sequence[datasets.Rows]) -> Callable[[datasets.Row], Problem]:
-    ids = frozenset[str]().union(*(rows.keys() for rows in earlier))
-    return partial(_problem, part=part, earlier_ids=ids)
+    parts: list[datasets.Rows] = []
+    missing: dict[str, FileNotFoundError] = {}
+    ids: set[str] = set()
+    for part in PARTS:
+        convert = partial(_problem, part=part, earlier_ids=frozenset(ids))
+        try:
+            parts.append(datasets.load(SCHEMA, part, data, convert))
+        except FileNotFoundError as error:
+            missing[part] = error
+        else:
+            ids.update(parts[-1].keys())
+    if not parts:
+        raise missing[PARTS[0]]
+    if missing:
+        names = ", ".join(missing)
+        warn(f"olympiadbench test: there are no files of {names}, so it is not whole")
+    return datasets.ConcatRows(parts)
 
 
 def _problem(row: datasets.Row, part: str, earlier_ids: Collection[str] = ()) -> Problem:

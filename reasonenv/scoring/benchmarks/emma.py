@@ -25,10 +25,8 @@ def grades(cases: Sequence[LabeledResponse]) -> list[Grade]:
 
 
 def _graded(case: LabeledResponse) -> Grade:
-    answer = case.extraction
-    if answer is None:
-        response = answer_section(case.response)[0]
-        answer = [response, *box_contents(response)][-1]
+    response = answer_section(case.response)[0]
+    answer = case.extraction or [response, *box_contents(response)][-1]
     key = str(case.label["answer"])
     letters = dict(zip(LETTERS, case.label.get("options") or (), strict=False))
     is_right = _plain(answer) in {_plain(key), _plain(str(letters.get(key, key)))}

@@ -20,12 +20,7 @@ _FEW_WORDS = 5
 
 
 def grades(cases: Sequence[LabeledResponse], guess: int | None = None) -> list[Grade]:
-    """The official verdicts.
-
-    Args:
-        cases: Responses to grade.
-        guess: Seed of the letters of responses that name none; None to grade these as wrong.
-    """
+    """The official verdicts; `guess` is the seed of letters for responses that name none."""
     random = None if guess is None else Random(guess)
     return [_graded(case, random) for case in cases]
 
@@ -49,7 +44,7 @@ def named_letter(response: str, options: Sequence[str]) -> str | None:
     after = [letter for letter in letters if letter in end] if mark else []
     if len(after) == 1:
         return after[0]
-    text = f" {response.strip(_PUNCTUATION)} "
+    text = " " + response.strip(",.!?;:'") + " "
     for form, place in (("({})", "({})"), ("{} ", " {} "), ("{}.", " {} ")):
         named = [letter for letter in letters if form.format(letter) in text]
         if named:
@@ -61,6 +56,3 @@ def named_letter(response: str, options: Sequence[str]) -> str | None:
         if len(text.split()) > _FEW_WORDS and option.lower() in folded
     }
     return max(places, key=places.__getitem__, default=None)
-
-
-_PUNCTUATION = ",.!?;:'"

@@ -115,16 +115,6 @@ def test_files_of_one_name_are_told_apart_by_the_folder_of_their_configuration(t
     assert [load(schema, tmp_path, name)[0].id for name in splits] == ["four", "ten"]
 
 
-def test_rows_that_are_left_out_are_counted_and_the_reason_is_said(tmp_path, caplog):
-    hub(tmp_path, "train", [row("a", cell(3)), row("b", cell(4), " "), row("c", cell(5))])
-    schema = replace(OWN, left_out=("their answers are blank", lambda row: row["answer"] == " "))
-    problems = load(schema, tmp_path)
-    assert [(problem.id, reds(problem)) for problem in problems] == [("a", [3]), ("c", [5])]
-    assert not problems.invalid_rows()
-    (line,) = [record.getMessage() for record in caplog.records]
-    assert line == "own train: 1 of 3 rows are left out: their answers are blank"
-
-
 def test_options_as_python_prints_them_are_read_and_other_text_is_not_run():
     twelve = [f"it's {letter}" for letter in "ABCDEFGHIJKL"]
     assert printed_texts(repr(twelve)) == tuple(twelve)
