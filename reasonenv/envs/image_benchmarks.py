@@ -137,11 +137,11 @@ GEOMETRY3K = _benchmark(
     schema=_schema(
         "geometry3k",
         "hiyouga/geometry3k",
-        splits={name: datasets.Split(name) for name in ("train", "validation", "test")},
+        splits={name: datasets.Split(name) for name in ("train", "test", "validation")},
         aliases={"question": ("problem",), "image": ("images",)},
     ),
     convert=_problem,
-    sizes={"train": 2_101, "validation": 300, "test": 601},
+    sizes={"train": 2_101, "test": 601, "validation": 300},
     licence="MIT",
     overlaps={"MathVista-v0": "62 problems of its split testmini"},
 )

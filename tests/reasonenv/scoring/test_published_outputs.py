@@ -13,10 +13,8 @@ from reasonenv.scoring.tables import score_tables
 
 # Environment, labels, outputs, column of the id, of the official verdict, number of right ones, and
 # of verdicts that may differ: none by a rule, two where a model extracts the answer officially.
-_MMMU, _EMMA = (
-    ("mmmu_pro/outputs_gpt-4o_", "id", "if_right"),
-    ("emma/outputs_", "pid", "true_false"),
-)
+_MMMU = ("mmmu_pro/outputs_gpt-4o_", "id", "if_right")
+_EMMA = ("emma/outputs_", "pid", "true_false")
 FILES = [
     ("MMMUPro-v0", None, "standard_cot", *_MMMU, 93, 0),
     ("MMMUPro-v0", None, "vision_cot", *_MMMU, 83, 0),
