@@ -16,7 +16,6 @@ from reasonenv.scoring.responses import LabeledResponse
 
 TABLES = {"subject": "subject", "topic_difficulty": "topic_difficulty"}
 NEEDED = ("answer", "options")
-_FEW_WORDS = 5
 
 
 def grades(cases: Sequence[LabeledResponse], guess: int | None = None) -> list[Grade]:
@@ -53,6 +52,6 @@ def named_letter(response: str, options: Sequence[str]) -> str | None:
     places = {
         letter: folded.rfind(option.lower())
         for letter, option in zip(letters, options, strict=True)
-        if len(text.split()) > _FEW_WORDS and option.lower() in folded
+        if len(text.split()) > 5 and option.lower() in folded
     }
     return max(places, key=places.__getitem__, default=None)
