@@ -12,11 +12,9 @@ Prompts: "cpgd" (default); "official" of MMMUPro-v0, whose rule reads "Answer: L
 Rewards: accuracy (weight 1), 1 when the answer equals the reference, else 0. `python -m
     reasonenv.score` has the benchmark's own rule.
 
-Source and licence:
-    Splits, sources, licences and overlaps stand in docs/environments.md, Data sets.
-
-    Local files have the names and columns of the hub, such as `vision/test*.parquet` of
-    MMMUPro-v0, `sample1*.parquet` to `sample10*.parquet` of DynaMath-v0, and `images.zip`.
+Splits: in docs/environments.md, Data sets, with sources, licences, rules and overlaps. Local files
+    have the names and columns of the hub, such as `vision/test*.parquet` of MMMUPro-v0,
+    `sample1*.parquet` to `sample10*.parquet` of DynaMath-v0, and `images.zip`.
 
 Version History:
     v0: Initial version.

@@ -1,7 +1,8 @@
 r"""Benchmarks in words, each a row of this module, and two data sets to train on.
 
 Description:
-    Competition, school and undergraduate mathematics without images: contests, MATH500-v0,
+    Competition, school and undergraduate mathematics without images: AIME24-v0, AIME25-v0,
+    AIME26-v0, HMMTFeb25-v0, HMMTNov25-v0, HMMTFeb26-v0, BeyondAIME-v0, AMC23-v0, MATH500-v0,
     MinervaMath-v0, GSM8K-v0 and DAPOMath17k-v0.
 
 Action Space: text whose final answer stands in `\boxed{}`, or on a last line of its own.
@@ -11,13 +12,10 @@ Prompts: "boxed" (default, also "official"), "dapo", "cpgd"; of DAPOMath17k-v0 "
 Rewards: accuracy (weight 1), 1 when the answer equals the reference, else 0. Papers report the mean
     of 32 samples of AIME and AMC.
 
-Source and licence:
-    Splits, sources, licences and overlaps stand in docs/environments.md, Data sets.
-
-    Local files: `train*` and `test*`, `.jsonl`, `.json` or `.parquet`, with the columns of the
-    rows below; of DAPOMath17k-v0 `dapo-math-17k*` or `dapo_math_17k*`, and `aime-2024*`. Where
-    there are no ids the row's number in the split is the id. AMC23 and MinervaMath are tested on
-    synthetic rows with the columns of the data sets, not on their own.
+Splits: in docs/environments.md, Data sets, with sources, licences, rules and overlaps. Local files
+    are `train*` and `test*`, `.jsonl`, `.json` or `.parquet`, with the columns of the rows below;
+    of DAPOMath17k-v0 `dapo-math-17k*` or `dapo_math_17k*`, and `aime-2024*`. Where there are no
+    ids the row's number in the split is the id.
 
 Version History:
     v0: Initial version.
