@@ -7,8 +7,8 @@ Description:
 Action Space: text whose final answer stands in `\boxed{}`, or on a last line of its own.
 Observation Space: a dict of `system`, `question`, and `images`: arrays [height, width, 3] of uint8,
     RGB, which stand at their marks in the question, "<image 1>", else before it.
-Prompts: "cpgd" (default); "official" of MMMUPro-v0, whose rule reads "Answer: LETTER". See
-    `reasonenv.prompts`.
+Prompts: "cpgd" (default), but of MMMUPro-v0 "official", since its rule reads "Answer: LETTER" and
+    no box. See `reasonenv.prompts`.
 Rewards: accuracy (weight 1), 1 when the answer equals the reference, else 0. `python -m
     reasonenv.score` has the benchmark's own rule.
 
@@ -87,6 +87,7 @@ MMMU_PRO = _benchmark(
         more_images=("image", *(f"image_{number}" for number in range(1, 8))),
     ),
     convert=_mmmu_pro,
+    prompt="official",
     official="official",
     sizes=dict.fromkeys(_CONFIGURATIONS, 1_730),
     licence="Apache-2.0",

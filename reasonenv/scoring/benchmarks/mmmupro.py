@@ -45,13 +45,13 @@ def named_letter(response: str, options: Sequence[str]) -> str | None:
         return after[0]
     text = " " + response.strip(",.!?;:'") + " "
     for form, place in (("({})", "({})"), ("{} ", " {} "), ("{}.", " {} ")):
-        named = [letter for letter in letters if form.format(letter) in text]
-        if named:
-            return max(named, key=lambda letter: text.rfind(place.format(letter)))
+        matches = [letter for letter in letters if form.format(letter) in text]
+        if matches:
+            return max(matches, key=lambda letter: text.rfind(place.format(letter)))
     folded = text.lower()
     places = {
         letter: folded.rfind(option.lower())
-        for letter, option in zip(letters, options, strict=True)
+        for letter, option in zip(letters, options, strict=False)
         if len(text.split()) > 5 and option.lower() in folded
     }
     return max(places, key=places.__getitem__, default=None)

@@ -516,3 +516,23 @@ def test_dynamath_pools_its_variants_under_ids_of_their_own(tmp_path):
     assert score("DynaMath-v0", given, str(tmp_path))["worst_case"]["accuracy"] == 1.0
     one = entry_points.all_problems("DynaMath-v0", "sample_variant10", str(tmp_path))
     assert [problem.answer for problem in one] == ["10"]
+
+
+def test_mmmu_pro_asks_for_an_answer_that_grader_and_official_rule_read(tmp_path):
+    rows = [
+        {"id": "a", "options": "['3', '<image 2>']", "answer": "B", "subject": "x"}
+        | {"question": "Which? <image 1>", "image_1": cell(1), "image_2": cell(2)},
+        {"id": "b", "options": "['3', '4']", "answer": "B", "subject": "x", "image": cell(3)},
+    ]
+    hub(tmp_path / "standard (10 options)", "test", rows[:1])
+    hub(tmp_path / "vision", "test", rows[1:])
+    for split, lines in (("standard (10 options)", 4), ("vision", 2)):
+        env = reasonenv.make("MMMUPro-v0", split=split, data=str(tmp_path), num_workers=1)
+        observation, infos = env.reset(seed=0)
+        assert len(observation["question"].splitlines()) == lines
+        assert len(observation["images"]) == lines // 2
+        response = "It is so.\nAnswer: B"
+        assert env.step(response)[1] == 1.0
+        env.close()
+        given = [{"id": infos["problem_id"], "response": response}]
+        assert score("MMMUPro-v0", given, str(tmp_path), split=split)["accuracy"] == 1.0
