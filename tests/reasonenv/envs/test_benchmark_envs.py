@@ -526,11 +526,11 @@ def test_mmmu_pro_asks_for_an_answer_that_grader_and_official_rule_read(tmp_path
     ]
     hub(tmp_path / "standard (10 options)", "test", rows[:1])
     hub(tmp_path / "vision", "test", rows[1:])
-    for split, lines in (("standard (10 options)", 4), ("vision", 2)):
+    for split, num_lines in (("standard (10 options)", 4), ("vision", 2)):
         env = reasonenv.make("MMMUPro-v0", split=split, data=str(tmp_path), num_workers=1)
         observation, infos = env.reset(seed=0)
-        assert len(observation["question"].splitlines()) == lines
-        assert len(observation["images"]) == lines // 2
+        assert len(observation["question"].splitlines()) == num_lines
+        assert len(observation["images"]) == num_lines // 2
         response = "It is so.\nAnswer: B"
         assert env.step(response)[1] == 1.0
         env.close()
