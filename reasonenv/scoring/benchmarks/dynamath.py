@@ -48,8 +48,8 @@ def short_answer(response: str) -> str | None:
 def is_right(answer: str, key: str, kind: str) -> bool:
     """The official verdict on a short answer to a question of a kind."""
     if kind == "float":
-        number = value(answer)
-        return number is not None and abs(number - float(key)) <= _TOLERANCE
+        numbers = [number for number in (value(answer), value(key)) if number is not None]
+        return len(numbers) == 2 and abs(numbers[0] - numbers[1]) <= _TOLERANCE
     if kind == "multiple choice":
         letter = _LETTER.match(answer)
         return letter is not None and letter[1] == key.strip().upper()
