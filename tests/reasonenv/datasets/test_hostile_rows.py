@@ -89,9 +89,7 @@ def test_a_value_of_another_type_is_one_line(tmp_path, capsys, env, field):
         folder = tmp_path / str(number)
         folder.mkdir()
         split, path = write(folder, env, field, value)
-        with contextlib.suppress(
-            DataError, UsageError
-        ):  # another type would be no line at a command
+        with contextlib.suppress(DataError, UsageError):  # which a command prints
             pose(env, split, folder)
         responses = folder / "r.out"
         responses.write_text('{"id": "0", "response": "\\\\boxed{7}"}\n')
