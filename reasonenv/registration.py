@@ -178,6 +178,7 @@ BUILT_IN = {
     "HMMTNov25-v0": "text_benchmarks:HMMT_NOV25",
     "HMMTFeb26-v0": "text_benchmarks:HMMT_FEB26",
     "BeyondAIME-v0": "text_benchmarks:BEYOND_AIME",
+    "PolyMath-v0": "text_benchmarks:POLY_MATH",
     "AMC23-v0": "text_benchmarks:AMC23",
     "MATH500-v0": "text_benchmarks:MATH500",
     "GSM8K-v0": "text_benchmarks:GSM8K",

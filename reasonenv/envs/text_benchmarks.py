@@ -3,7 +3,7 @@ r"""Benchmarks in words, each a row of this module, and two data sets to train o
 Description:
     Competition, school and undergraduate mathematics without images: AIME24-v0, AIME25-v0,
     AIME26-v0, HMMTFeb25-v0, HMMTNov25-v0, HMMTFeb26-v0, BeyondAIME-v0, AMC23-v0, MATH500-v0,
-    MinervaMath-v0, GSM8K-v0 and DAPOMath17k-v0.
+    MinervaMath-v0, GSM8K-v0 and DAPOMath17k-v0; PolyMath-v0 in 18 languages.
 
 Action Space: text whose final answer stands in `\boxed{}`, or on a last line of its own.
 Observation Space: a dict of `system`, `question`, and `images`, which is empty.
@@ -172,6 +172,25 @@ MATH500 = _benchmark(
     values=("level",),
     kinds={"level": datasets.NUMBER, "solution": datasets.TEXT},
     key="unique_id",
+)
+_LANGUAGES = (
+    *("en", "zh", "ar", "bn", "de", "es", "fr", "id", "it", "ja", "ko"),
+    *("ms", "pt", "ru", "sw", "te", "th", "vi"),
+)
+_LEVELS = ("top", "high", "medium", "low")
+_PARTS = {f"{language}-{level}": (language, level) for language in _LANGUAGES for level in _LEVELS}
+POLY_MATH = _benchmark(
+    "PolyMath-v0",
+    _competition,
+    licence="Apache-2.0",
+    sizes=dict.fromkeys(_PARTS, 125),
+    name="polymath",
+    hub="Qwen/PolyMath",
+    splits={
+        name: datasets.Split(level, (level,), config) for name, (config, level) in _PARTS.items()
+    },
+    texts=("problem", "answer", "id"),
+    aliases={"problem": ("question",)},
 )
 MINERVA_MATH = _benchmark(
     "MinervaMath-v0",

@@ -108,7 +108,7 @@ def test_the_split_to_report_is_the_one_that_papers_report():
     reported = {name: find(name).evaluation_split() for name in NAMES}
     assert Counter(reported.values()) == {
         **{"test": 19, "testmini": 3, "validation": 1, "train": 1, "mini": 1},
-        "standard (10 options)": 1,
+        **{"standard (10 options)": 1, "en-top": 1},
     }
     assert reported["MathVision-v0"] == "test"
     assert find("Figures-v2").evaluation_split() == "test"
@@ -454,6 +454,15 @@ def test_rows_of_the_hub_become_problems(tmp_path, name, split, changes, parts):
     (problem,) = entry_points.all_problems(name, split, hub(tmp_path, split, [row]))
     assert {part: getattr(problem, part) for part in parts} == parts
     assert {int(image[0, 0, 0]) for image in problem.images} == {7}
+
+
+def test_the_languages_of_polymath_are_told_apart_by_their_folders(tmp_path):
+    for language, question in (("de", "Wie viele?"), ("en", "How many?")):
+        (tmp_path / language).mkdir()
+        row = {"id": f"low-{language}-0", "question": question, "answer": "7"}
+        hub(tmp_path / language, "low", [row])
+    (problem,) = entry_points.all_problems("PolyMath-v0", "de-low", str(tmp_path))
+    assert (problem.id, problem.question, problem.answer) == ("low-de-0", "Wie viele?", "7")
 
 
 ZIPPED = [
