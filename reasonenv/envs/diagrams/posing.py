@@ -80,6 +80,8 @@ class Levels(LazyProblems):
 
     parts: tuple[LazyProblems, ...]
 
+    is_drawn: ClassVar = True
+
     def __len__(self) -> int:
         return sum(map(len, self.parts))
 
