@@ -1,0 +1,3 @@
+"""Second solvers of charts, tables, chance, time, graphs and patterns."""
+
+SOLVERS = {}
