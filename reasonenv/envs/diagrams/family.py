@@ -17,6 +17,13 @@ SPLITS = ("train", "test", "heldout")
 Operands = tuple[Any, ...]
 """What determines a problem up to its style and wording: numbers, words, or tuples of them."""
 Answer = int | Fraction | str
+QUANTITY = (
+    "What is {0}?",
+    "Find {0}.",
+    "Look at the figure and work out {0}.",
+    "Determine {0} from the figure.",
+)
+"""Wordings of a family that asks for a quantity, which it names in `words`."""
 
 
 class Solution(NamedTuple):
