@@ -38,7 +38,7 @@ from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 
 from reasonenv.environment import Environment
-from reasonenv.envs.diagrams import angles, charts, coordinates, scales, statistics
+from reasonenv.envs.diagrams import angles, chance, charts, coordinates, puzzles, scales, statistics
 from reasonenv.envs.diagrams.family import (
     FAMILIES,
     LEVELS,
@@ -69,7 +69,7 @@ __all__ = [
 ]
 
 REWARDS = {"accuracy": (1.0, accuracy), "format": (0.1, think_answer_format)}
-MODULES = (angles, charts, coordinates, scales, statistics)
+MODULES = (angles, chance, charts, coordinates, puzzles, scales, statistics)
 BUILT_IN = tuple(FAMILIES)
 """Names of the families of this package, in the order in which they were added."""
 

@@ -1,10 +1,13 @@
 """Second solvers of charts, tables, chance, time, graphs and patterns."""
 
 from fractions import Fraction
-from itertools import pairwise
+from itertools import pairwise, permutations, product
 from statistics import median
 
 import numpy as np
+import sympy
+
+from reasonenv.envs.diagrams import puzzles
 
 
 def chart(theme, scale, table, ask, things, places):
@@ -82,7 +85,125 @@ def pictograph(ask, thing, key, quarters, picks):
     return {"total": sum(numbers), "difference": abs(one - other)}.get(ask, one)
 
 
+def spinner(event, *wheels):
+    """By the rules of each event on arrays."""
+    x, *y = np.ix_(*wheels)
+    good = {
+        0: lambda: x % 2 == 0,
+        1: lambda: x >= 6,
+        2: lambda: np.isin(x, list(sympy.primerange(10))),
+        3: lambda: (x % 2 == 1) & (y[0] % 2 == 1),
+        4: lambda: x + y[0] >= 10,
+    }[event]()
+    return Fraction(int(good.sum()), good.size)
+
+
+def marbles(level, names, counts):
+    """By enumeration of all pairs of single marbles."""
+    box = [name for name, count in zip(names, counts, strict=True) for _ in range(count)]
+    first, second, _ = names
+    pairs = product(box, box) if level < 4 else permutations(box, 2)
+    good = [
+        {
+            1: one == first,
+            2: one != first,
+            3: one == other == first,
+            4: one == other == first,
+            5: {one, other} == {first, second},
+        }[level]
+        for one, other in pairs
+    ]
+    return Fraction(sum(good), len(good))
+
+
+def probability_tree(level, p, q, r):
+    """By a table of the four results of two games."""
+    chance = {
+        (first, second): (p if first else 1 - p)
+        * ((q if first else r) if second else 1 - (q if first else r))
+        for first, second in product((True, False), repeat=2)
+    }
+    won = chance[True, True] + chance[False, True]
+    exactly_one = chance[True, False] + chance[False, True]
+    answers = chance[True, True], chance[False, False], won, exactly_one, chance[True, True] / won
+    return answers[level - 1]
+
+
+def venn(level, numbers):
+    """By listing the clubs of each pupil."""
+    pupils = [
+        {club for club in range(3) if part & 2**club}
+        for part, number in enumerate(numbers)
+        for _ in range(number)
+    ]
+    return sum(
+        (0 in clubs, len(clubs) == 1, bool({0, 1} & clubs), len(clubs) == 2, len(clubs) == 3)[
+            level - 1
+        ]
+        for clubs in pupils
+    )
+
+
+def number_pyramid(base, place):
+    """By building the rows, with a symbol at the mark."""
+    x = sympy.Symbol("x")
+
+    def top(row):
+        while len(row) > 1:
+            row = [a + b for a, b in pairwise(row)]
+        return row[0]
+
+    marked = [x if i == place else number for i, number in enumerate(base)]
+    return top(base) if place is None else sympy.solve(top(marked) - top(base), x)[0]
+
+
+def bar_model(known, own, units, more, unit):
+    """By trying every size of a box."""
+    first, second = own * unit, units * unit + more
+    given = {"second": second, "total": first + second, "difference": second - first}[known]
+    fits = [
+        own * size
+        for size in range(1, 100)
+        if given
+        in {
+            "second": [units * size + more],
+            "total": [(own + units) * size + more],
+            "difference": [(units - own) * size + more],
+        }[known]
+    ]
+    assert len(fits) == 1
+    return fits[0]
+
+
+def balance(*scales):
+    """By trying every pair of weights."""
+    fits = {
+        disc
+        for disc, block in product(range(1, 40), repeat=2)
+        if all(
+            np.dot(left, (disc, block, 1)) == np.dot(right, (disc, block, 1))
+            for left, right in scales
+        )
+    }
+    assert len(fits) == 1
+    return fits.pop()
+
+
+def growing_pattern(figure, *kind):
+    """By the polynomial through the numbers of dots of the three figures that are shown."""
+    counts = [sum(puzzles._columns(number, *kind)) for number in (1, 2, 3)]
+    return sympy.interpolate(counts, sympy.Symbol("n")).subs("n", figure)
+
+
 SOLVERS = {
+    "number_pyramid": number_pyramid,
+    "bar_model": bar_model,
+    "balance": balance,
+    "growing_pattern": growing_pattern,
+    "spinner": spinner,
+    "marbles": marbles,
+    "probability_tree": probability_tree,
+    "venn": venn,
     "scatter": scatter,
     "box_plot": box_plot,
     "histogram": histogram,

@@ -1,0 +1,261 @@
+"""Spinners, marbles, probability trees and sets."""
+
+import random
+from fractions import Fraction
+from itertools import product
+from math import prod
+
+from reasonenv.envs.diagrams.family import QUANTITY, Family, Operands, Solution, register, text_of
+from reasonenv.envs.diagrams.scene import Scene, arc_points
+
+_EVENTS = (
+    ("an even number", lambda x: x % 2 == 0),
+    ("a number greater than 5", lambda x: x > 5),
+    ("a prime number", lambda x: x in (2, 3, 5, 7)),
+    ("odd numbers on both spinners", lambda x, y: x * y % 2 == 1),
+    ("two numbers whose sum is greater than 9", lambda x, y: x + y > 9),
+)
+_EXACT = "Give the exact value."
+
+
+@register
+class _Spinner(Family):
+    """One or two spinners of equal sectors with numbers; the probability of an event.
+
+    Levels: an even number; a number above five; a prime; odd numbers on two; a sum of two above
+    nine. The spinner has 5 to 8 sectors at level 1, 7 to 12 at 2 and 3, two have 4 to 6 each.
+    """
+
+    name = "spinner"
+    questions = (
+        f"The sectors are equally likely. What is the probability of {{0}}? {_EXACT}",
+        f"All sectors are equal. Find the probability to get {{0}}. {_EXACT}",
+        f"An arrow stops in equal sectors equally often. How likely is it to get {{0}}? {_EXACT}",
+        f"Calculate the probability to spin {{0}}, if all sectors are equally likely. {_EXACT}",
+    )
+    height = 364
+
+    def sample(self, rng: random.Random, level: int) -> Operands:
+        event, sizes = level - 1, ((5, 8), (7, 12), (7, 12), (4, 6), (4, 6))[level - 1]
+        if level > 3:
+            wheels = [rng.choices(range(1, 10), k=rng.randint(*sizes)) for _ in range(2)]
+            return event, *map(tuple, wheels)
+        count = rng.randint(*sizes)
+        good = [number for number in range(1, 10) if _EVENTS[event][1](number)]
+        rest = [number for number in range(1, 10) if number not in good]
+        right = rng.randint(1, count - 1)
+        numbers = rng.choices(good, k=right) + rng.choices(rest, k=count - right)
+        return event, tuple(rng.sample(numbers, count))
+
+    def words(self, operands: Operands) -> Operands:
+        return (_EVENTS[operands[0]][0],)
+
+    def draw(self, scene: Scene, operands: Operands) -> None:
+        _, *wheels = operands
+        radius = 150 / len(wheels) + 20 * (len(wheels) - 1)
+        for place, numbers in enumerate(wheels):
+            center = complex(448 * (2 * place + 1) / (2 * len(wheels)), 182)
+            turn, start = 360 / len(numbers), scene.rng.randrange(360)
+            for sector, number in enumerate(numbers):
+                rim = arc_points(center, radius, start + turn * sector, turn)
+                scene.polygon(center, *rim, fill=scene.tint(sector % 8))
+                middle = (rim[0] + rim[-1]) / 2 - center
+                scene.label(str(number), center + 0.74 * radius * middle / abs(middle))
+            tip = arc_points(center, radius / 2, scene.rng.randrange(360), 0)[0]
+            scene.arrow(2 * center - tip, tip, width=1.5)
+
+    def solve(self, operands: Operands) -> Solution:
+        event, *wheels = operands
+        name, is_good = _EVENTS[event]
+        results = list(product(*wheels))
+        good = sum(is_good(*result) for result in results)
+        answer = Fraction(good, len(results))
+        text = f"{good} of {len(results)} equally likely results are {name}: "
+        return Solution(answer, f"{text}{good}/{len(results)} = {text_of(answer)}.")
+
+    def canonical(self, operands: Operands) -> Operands:
+        return operands[0], *sorted(tuple(sorted(numbers)) for numbers in operands[1:])
+
+
+@register
+class _Marbles(Family):
+    """Marbles of three colors in a box; the probability of colors that are drawn blindly.
+
+    Levels: one color; another color; twice a color with replacement; without; one of each of two
+    colors without replacement.
+    """
+
+    name = "marbles"
+    questions = (
+        f"{{0}} What is the probability of {{1}}? {_EXACT}",
+        f"{{0}} Find the probability of {{1}}. {_EXACT}",
+        f"{{0}} What is the chance of {{1}}? {_EXACT}",
+        f"{{0}} Calculate the probability of {{1}}. {_EXACT}",
+    )
+    height = 308
+
+    def sample(self, rng: random.Random, level: int) -> Operands:
+        counts = tuple(rng.randint(2, 7) for _ in range(3))
+        return level, tuple(rng.sample(("red", "blue", "green", "gray"), 3)), counts
+
+    def words(self, operands: Operands) -> Operands:
+        level, (first, second, _), _ = operands
+        drawn = (
+            "A marble is drawn from the box at random.",
+            "A marble is drawn from the box at random and put back, and then one is drawn again.",
+            "Two marbles are drawn from the box at random.",
+        )
+        return (
+            drawn[(0, 0, 1, 2, 2)[level - 1]],
+            (
+                f"a {first} marble",
+                f"a marble that is not {first}",
+                f"{first} marbles both times",
+                f"two {first} marbles",
+                f"one {first} and one {second} marble",
+            )[level - 1],
+        )
+
+    def draw(self, scene: Scene, operands: Operands) -> None:
+        _, names, counts = operands
+        colors = [name for name, count in zip(names, counts, strict=True) for _ in range(count)]
+        scene.rectangle(20 + 14j, 408 + 280j, width=1.4)
+        cells = scene.rng.sample(list(product(range(7), range(4))), len(colors))
+        for (column, row), name in zip(cells, colors, strict=True):
+            center = complex(56 + 56 * column, 50 + 69 * row)
+            shift = complex(scene.rng.randrange(-6, 7), scene.rng.randrange(-10, 11))
+            scene.circle(center + shift, 20, fill=scene.style.color(name), width=0.7)
+
+    def solve(self, operands: Operands) -> Solution:
+        level, (name, second, _), (first, other, _) = operands
+        total = sum(operands[2])
+        draws = (
+            [(first, total)],
+            [(total - first, total)],
+            [(first, total)] * 2,
+            [(first, total), (first - 1, total - 1)],
+            [(2 * first, total), (other, total - 1)],
+        )[level - 1]
+        answer = prod(Fraction(*draw) for draw in draws)
+        also = f" and {other} {second}, in either order" if level == 5 else ""
+        steps = " * ".join(f"{count}/{of}" for count, of in draws)
+        text = f"Of {total} marbles {first} are {name}{also}: {steps} = {text_of(answer)}."
+        return Solution(answer, text)
+
+    def canonical(self, operands: Operands) -> Operands:
+        level, names, counts = operands
+        used = 2 if level == 5 else 1
+        marbles = list(zip(names, counts, strict=True))
+        return level, *sorted(marbles[:used]), *sorted(marbles[used:])
+
+
+@register
+class _ProbabilityTree(Family):
+    """A tree of two games with probabilities at its branches; the probability of an event.
+
+    Levels: two wins; two losses, from the probabilities of winning; a win in the second game; just
+    one win; a win in the first game if the second is won.
+    """
+
+    name = "probability_tree"
+    questions = tuple(f"{wording} {_EXACT}" for wording in QUANTITY)
+    height = 364
+
+    def sample(self, rng: random.Random, level: int) -> Operands:
+        bottoms = rng.choices((3, 4, 5, 6, 8)[: level + 2], k=3)
+        return level, *(Fraction(rng.randint(1, bottom - 1), bottom) for bottom in bottoms)
+
+    def words(self, operands: Operands) -> Operands:
+        return (
+            "the probability of "
+            + (
+                "winning both games",
+                "losing both games",
+                "winning the second game",
+                "winning exactly one of the two games",
+                "having won the first game, if the second game is won",
+            )[operands[0] - 1],
+        )
+
+    def draw(self, scene: Scene, operands: Operands) -> None:
+        level, *chances = operands
+        root, middles = 24 + 182j, (200 + 94j, 200 + 270j)
+        for start, ends, chance in zip(
+            (root, *middles), (middles, (406 + 46j, 406 + 142j), (406 + 222j, 406 + 318j)), chances,
+            strict=True,
+        ):  # fmt: skip
+            for end, share, name in zip(ends, (chance, 1 - chance), ("win", "lose"), strict=True):
+                scene.line(start, end)
+                scene.label(name, end, size=19, has_plate=True)
+                if name == "win" or level == 1:
+                    text = f"{share.numerator}/{share.denominator}"
+                    scene.label(text, (start + end) / 2, size=19, has_plate=True)
+
+    def solve(self, operands: Operands) -> Solution:
+        level, p, q, r = operands
+        wins = [(p, q), (1 - p, r)]
+        paths = (wins[:1], [(1 - p, 1 - r)], wins, [(p, 1 - q), (1 - p, r)], wins)[level - 1]
+        answer = sum(one * other for one, other in paths)
+        steps = " + ".join(f"{one} * {other}" for one, other in paths)
+        if level == 5:
+            steps, answer = f"({p} * {q}) / ({steps})", p * q / answer
+        return Solution(answer, f"Multiply along the branches: {steps} = {text_of(answer)}.")
+
+
+@register
+class _Venn(Family):
+    """Two or three sets with the numbers of their parts; a number of members.
+
+    Levels: one of two sets; exactly one of two; one or another of three; exactly two of three; all
+    three, from the total.
+    """
+
+    name = "venn"
+    questions = QUANTITY
+    height = 392
+    _CENTERS = (170 + 160j, 278 + 160j, 224 + 250j)
+
+    def sample(self, rng: random.Random, level: int) -> Operands:
+        return level, tuple(rng.randint(2, 19) for _ in range(4 if level < 3 else 8))
+
+    def words(self, operands: Operands) -> Operands:
+        places = (
+            "in the chess club",
+            "in exactly one club",
+            "in the chess club or in the choir",
+            "in exactly two clubs",
+            "in all three clubs",
+        )
+        return (f"the number of pupils who are {places[operands[0] - 1]}",)
+
+    def draw(self, scene: Scene, operands: Operands) -> None:
+        level, numbers = operands
+        centers = self._CENTERS[: 2 if level < 3 else 3]
+        middle = sum(centers) / len(centers)
+        scene.rectangle(10 + 10j, 428 + 372j, width=0.8)
+        names = ("chess", 84 + 48j), ("choir", 364 + 48j), ("judo", 344 + 320j)
+        for place, (center, (name, at)) in enumerate(zip(centers, names, strict=False)):
+            scene.circle(center, 96, color=scene.accent(place), width=1.4)
+            scene.label(name, at, color=scene.accent(place))
+        # Part number 6 is 110 in binary: not in the first set, but in the other two.
+        for part, number in enumerate(numbers):
+            inside = [center for place, center in enumerate(centers) if part >> place & 1]
+            at = 66 + 344j
+            if inside:
+                mean = sum(inside) / len(inside)
+                at = mean + (0.5, 1.2, 0)[len(inside) - 1] * (mean - middle)
+            scene.label("?" if level == 5 and part == 7 else str(number), at, size=20)
+        if level == 5:
+            scene.label(f"{sum(numbers)} pupils in all", 224 + 30j, size=19)
+
+    def solve(self, operands: Operands) -> Solution:
+        level, numbers = operands
+        if level == 5:
+            *others, x = numbers
+            terms, total = " - ".join(map(str, others)), sum(numbers)
+            return Solution(x, f"The others leave {total} - {terms} = {x}.")
+        parts = ((1, 3), (1, 2), (1, 2, 3, 5, 6, 7), (3, 5, 6))[level - 1]
+        terms = [numbers[part] for part in parts]
+        return Solution(
+            sum(terms), f"The parts add up: {' + '.join(map(str, terms))} = {sum(terms)}."
+        )

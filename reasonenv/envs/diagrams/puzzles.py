@@ -1,0 +1,251 @@
+"""Unknown numbers in pyramids, bars and balances, and patterns that grow."""
+
+import random
+from math import comb
+
+from reasonenv.envs.diagrams.family import Family, Operands, Solution, register
+from reasonenv.envs.diagrams.scene import Scene, signed
+
+
+@register
+class _NumberPyramid(Family):
+    """Bricks, each the sum of the two below it; the top, or a brick of the lowest row.
+
+    Levels: the top of 3 rows; of 4; a brick of the lowest row, of 3, 4 and 5 rows; at level 5
+    numbers may be negative.
+    """
+
+    name = "number_pyramid"
+    questions = (
+        "Each brick holds the sum of the two bricks below it. Which number is at the question mark?",
+        "A brick's number is the sum of the two bricks that carry it. Find the one marked ?.",
+        "Two neighbours add up to the brick above them. Which number replaces the question mark?",
+        "Two bricks side by side add up to the one on top. Work out the number marked ?.",
+    )
+    height = 336
+
+    def sample(self, rng: random.Random, level: int) -> Operands:
+        rows, low, high = ((3, 2, 25), (4, 2, 20), (3, 2, 40), (4, 2, 30), (5, -20, 20))[level - 1]
+        base = tuple(rng.randint(low, high) for _ in range(rows))
+        return base, (None, None, 1, rng.choice((1, 2)), 2)[level - 1]
+
+    def draw(self, scene: Scene, operands: Operands) -> None:
+        base, place = operands
+        rows, width, height = len(base), 400 / len(base), 290 / len(base)
+        texts = {(0, i): signed(number) for i, number in enumerate(base) if i != place}
+        texts[rows - 1, 0] = "?" if place is None else signed(_top(base))
+        if place is not None:
+            texts[0, place] = "?"
+        for row in range(rows):
+            for brick in range(rows - row):
+                corner = complex(24 + (brick + row / 2) * width, 310 - height * (row + 1))
+                size = complex(width, height)
+                is_shown = (row, brick) in texts
+                fill = scene.tint() if texts.get((row, brick)) == "?" else None
+                scene.rectangle(corner, size, fill=fill)
+                if is_shown:
+                    scene.label(texts[row, brick], corner + size / 2)
+
+    def solve(self, operands: Operands) -> Solution:
+        base, place = operands
+        names = ["x" if i == place else f"({number})" for i, number in enumerate(base)]
+        terms = [f"{comb(len(base) - 1, i)} * {name}" for i, name in enumerate(names)]
+        answer, top = _top(base) if place is None else base[place], _top(base)
+        steps = f"From the lowest row up, the top is {' + '.join(terms)} = {top}"
+        return Solution(answer, steps + ("." if place is None else f", so x = {answer}."))
+
+    def canonical(self, operands: Operands) -> Operands:
+        base, place = operands
+        turned = base[::-1], None if place is None else len(base) - 1 - place
+        return min(operands, turned, key=str)
+
+
+def _top(base: tuple[int, ...]) -> int:
+    return sum(comb(len(base) - 1, place) * number for place, number in enumerate(base))
+
+
+@register
+class _BarModel(Family):
+    """Bars of equal units for two children; how many the first one has.
+
+    Levels: the number of the second bar is known; the total; the difference; the total, with a
+    part more in the second bar; the same with several units.
+    """
+
+    name = "bar_model"
+    questions = (
+        "How many stickers does Ana have? Unmarked boxes are equal.",
+        "Boxes without a number are equally large. Find Ana's number of stickers.",
+        "The bars show the stickers of Ana and Ben, in equal boxes. How many are Ana's?",
+        "Work out how many stickers belong to Ana. Empty boxes stand for equal numbers.",
+    )
+    height = 280
+
+    def sample(self, rng: random.Random, level: int) -> Operands:
+        own, units = rng.choice((1, 2)), rng.randint(2, 5)
+        known = ("second", "total", "difference", "total", "total")[level - 1]
+        more = rng.randint(3, 30) if level > 3 else 0
+        own, units = (1, 1) if level == 4 else (own, own + units - 1)
+        return known, own, units, more, rng.randint(3, 12 + 6 * level)
+
+    def draw(self, scene: Scene, operands: Operands) -> None:
+        known, own, units, more, unit = operands
+        second = units * unit + more
+        width = min(90, (280 - 62 * (more > 0)) / units)
+        for name, count, y in (("Ana", own, 70), ("Ben", units, 160)):
+            scene.label(name, complex(44, y + 24))
+            for place in range(count):
+                corner = complex(84 + place * width, y)
+                scene.rectangle(corner, complex(width, 48), fill=scene.tint())
+        end = 84 + units * width
+        if more:
+            scene.rectangle(complex(end, 160), 62 + 48j, fill=scene.tint(2))
+            scene.label(str(more), complex(end + 31, 184))
+            end += 62
+        if known == "total":
+            scene.line(*(complex(x, y) for x, y in ((374, 70), (384, 70), (384, 208), (374, 208))))
+            scene.label(str(second + own * unit), 384 + 139j, 1)
+        else:
+            start = 84 + (own * width if known == "difference" else 0)
+            scene.line(
+                *(complex(x, y) for x, y in ((start, 214), (start, 224), (end, 224), (end, 214)))
+            )
+            value = second - (own * unit if known == "difference" else 0)
+            scene.label(str(value), complex((start + end) / 2, 224), 1j)
+
+    def solve(self, operands: Operands) -> Solution:
+        known, own, units, more, unit = operands
+        count = units + {"second": 0, "total": own, "difference": -own}[known]
+        first = f"{count} boxes are {count * unit + more} - {more} = {count * unit}"
+        answer = own * unit
+        steps = f"{first}, one is {unit}, and Ana has {own} * {unit} = {answer}."
+        return Solution(answer, steps)
+
+
+@register
+class _Balance(Family):
+    """One or two balances with discs, blocks and weights; the weight of a disc.
+
+    Levels: discs alone; discs and a weight; discs on both sides; a second balance tells the weight
+    of a block; two balances with discs and blocks on each.
+    """
+
+    name = "balance"
+    questions = (
+        "The scales balance. What does one disc weigh, in kg? Numbers are weights in kg.",
+        "Find the weight of a disc in kg, if all scales are level and numbers are in kg.",
+        "Everything is in balance, and numbers mean kg. How many kg does a disc weigh?",
+        "Equal shapes weigh the same and numbers are kg. Calculate the weight of one disc in kg.",
+    )
+    height = 364
+
+    def sample(self, rng: random.Random, level: int) -> Operands:
+        disc, block = rng.randint(2, 24), rng.randint(2, 12)
+        few, many, weight = rng.randint(1, 2), rng.randint(3, 4), rng.randint(2, 20)
+        lefts = (
+            [(rng.randint(2, 4), 0, 0)],
+            [(rng.randint(2, 3), 0, weight)],
+            [(many, 0, weight)],
+            [(0, rng.randint(2, 4), 0), (few, rng.randint(1, 2), 0)],
+            [(2, 1, 0), (1, rng.randint(2, 3), 0)],
+        )[level - 1]
+        right = few if level == 3 else 0
+        return tuple(
+            (left, (right, 0, (left[0] - right) * disc + left[1] * block + left[2]))
+            for left in lefts
+        )
+
+    def draw(self, scene: Scene, operands: Operands) -> None:
+        for place, pans in enumerate(operands):
+            y = (240, 140, 310)[place + len(operands) - 1]
+            scene.line(complex(90, y), complex(358, y), width=1.6)
+            scene.polygon(
+                complex(224, y), complex(204, y + 40), complex(244, y + 40), fill=scene.pale
+            )
+            for middle, (discs, blocks, weight) in zip((112, 336), pans, strict=True):
+                scene.line(complex(middle - 92, y - 14), complex(middle + 92, y - 14), width=1.3)
+                scene.line(complex(middle, y - 14), complex(middle, y))
+                kinds = ["disc"] * discs + ["block"] * blocks + ["weight"] * (weight > 0)
+                for spot, kind in enumerate(kinds):
+                    at = complex(middle + 38 * (spot - (len(kinds) - 1) / 2), y - 32)
+                    if kind == "disc":
+                        scene.circle(at, 16, fill=scene.accent(0))
+                    elif kind == "block":
+                        scene.rectangle(at - 15 - 14j, 30 + 30j, fill=scene.accent(1))
+                    else:
+                        scene.rectangle(at - 18 - 14j, 36 + 30j)
+                        scene.label(str(weight), at + 1j, size=18)
+
+    def solve(self, operands: Operands) -> Solution:
+        rows = [[a - b for a, b in zip(left, right, strict=True)] for left, right in operands]
+        text = ", ".join(
+            f"{discs} discs + {blocks} blocks = {-rest}" for discs, blocks, rest in rows
+        )
+        discs, _, rest = rows[-1]
+        if len(rows) == 2:
+            (first, factor, weight), (_, other, _) = rows
+            discs, rest = factor * discs - other * first, factor * rest - other * weight
+        discs, rest = abs(discs), -abs(rest)
+        answer = -rest // discs
+        return Solution(
+            answer, f"{text}; so {discs} discs = {-rest} and a disc weighs {answer} kg."
+        )
+
+
+@register
+class _GrowingPattern(Family):
+    """The first three figures of a pattern of dots; how many dots a later figure has.
+
+    Levels: equal columns and a row; a corner; a rectangle; a stair with equal columns; a square
+    with a stair. The question names the figure: number 5 to 9 at level 1, to 21 at level 5.
+    """
+
+    name = "growing_pattern"
+    questions = (
+        "The pattern goes on in the same way. How many dots has figure {0}?",
+        "Figures 1, 2 and 3 of a pattern are shown. Find the number of dots in figure {0}.",
+        "Continue the pattern. How many dots are needed for figure {0}?",
+        "If the pattern grows on like this, what is the number of dots of figure {0}?",
+    )
+    height = 280
+
+    def sample(self, rng: random.Random, level: int) -> Operands:
+        return rng.randint(5, 6 + 3 * level), level, rng.randint(1, 4), rng.randint(0, 3)
+
+    def draw(self, scene: Scene, operands: Operands) -> None:
+        _, *kind = operands
+        x = 30
+        for figure in (1, 2, 3):
+            columns = _columns(figure, *kind)
+            for column, row in ((i, j) for i, height in enumerate(columns) for j in range(height)):
+                scene.dot(complex(x + 19 * column, 226 - 19 * row), scene.accent(), radius=7)
+            scene.label(str(figure), complex(x + 19 * (len(columns) - 1) / 2, 256))
+            x += 19 * len(columns) + 30
+
+    def solve(self, operands: Operands) -> Solution:
+        figure, level, more, rest = operands
+        formula = (
+            f"{more + 1} * {figure} + {rest}",
+            f"2 * {figure} + {more + rest - 1}",
+            f"({figure} + {more}) * ({figure} + {rest})",
+            f"{figure} * ({figure} + 1) / 2 + {more} * {figure} + {rest}",
+            f"{figure} * ({figure} + 1) / 2 + {figure} * ({figure} + {more}) + {rest}",
+        )[level - 1]
+        counts = [sum(_columns(number, level, more, rest)) for number in (1, 2, 3, figure)]
+        first = ", ".join(map(str, counts[:3]))
+        steps = (
+            f"Figures 1, 2 and 3 have {first} dots. Figure {figure} has {formula} = {counts[3]}."
+        )
+        return Solution(counts[3], steps)
+
+
+def _columns(figure: int, level: int, more: int, rest: int) -> list[int]:
+    """Heights of the columns of dots of a figure."""
+    stair = range(1, figure + 1)
+    return (
+        [rest] * (rest > 0) + [more + 1] * figure,
+        [figure + more] + [1] * (figure + rest - 1),
+        [figure + rest] * (figure + more),
+        [rest] * (rest > 0) + [more + step for step in stair],
+        [rest] * (rest > 0) + [figure + more + step for step in stair],
+    )[level - 1]
