@@ -38,7 +38,19 @@ from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 
 from reasonenv.environment import Environment
-from reasonenv.envs.diagrams import angles, chance, charts, coordinates, puzzles, scales, statistics
+from reasonenv.envs.diagrams import (
+    angles,
+    areas,
+    chance,
+    charts,
+    circles,
+    coordinates,
+    puzzles,
+    scales,
+    solids,
+    statistics,
+    triangles,
+)
 from reasonenv.envs.diagrams.family import (
     FAMILIES,
     LEVELS,
@@ -69,7 +81,19 @@ __all__ = [
 ]
 
 REWARDS = {"accuracy": (1.0, accuracy), "format": (0.1, think_answer_format)}
-MODULES = (angles, chance, charts, coordinates, puzzles, scales, statistics)
+MODULES = (
+    angles,
+    areas,
+    chance,
+    charts,
+    circles,
+    coordinates,
+    puzzles,
+    scales,
+    solids,
+    statistics,
+    triangles,
+)
 BUILT_IN = tuple(FAMILIES)
 """Names of the families of this package, in the order in which they were added."""
 

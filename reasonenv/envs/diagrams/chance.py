@@ -5,7 +5,7 @@ from fractions import Fraction
 from itertools import product
 from math import prod
 
-from reasonenv.envs.diagrams.family import QUANTITY, Family, Operands, Solution, register, text_of
+from reasonenv.envs.diagrams.family import Family, Operands, Solution, asking, register, text_of
 from reasonenv.envs.diagrams.scene import Scene, arc_points
 
 _EVENTS = (
@@ -158,7 +158,7 @@ class _ProbabilityTree(Family):
     """
 
     name = "probability_tree"
-    questions = tuple(f"{wording} {_EXACT}" for wording in QUANTITY)
+    questions = tuple(f"{wording} {_EXACT}" for wording in asking())
     height = 364
 
     def sample(self, rng: random.Random, level: int) -> Operands:
@@ -211,7 +211,7 @@ class _Venn(Family):
     """
 
     name = "venn"
-    questions = QUANTITY
+    questions = asking()
     height = 392
     _CENTERS = (170 + 160j, 278 + 160j, 224 + 250j)
 

@@ -3,101 +3,77 @@
 import random
 from fractions import Fraction
 from itertools import accumulate, pairwise
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 from reasonenv.envs.diagrams.axes import Axes
-from reasonenv.envs.diagrams.family import (
-    QUANTITY,
-    Family,
-    Operands,
-    Solution,
-    register,
-    text_of,
-)
+from reasonenv.envs.diagrams.family import Family, Operands, Solution, asking, register, text_of
 from reasonenv.envs.diagrams.scene import Scene, arc_points
 
-
-class _Theme(NamedTuple):
-    """What a chart is about: a title, what is counted, and where."""
-
-    title: str
-    things: tuple[str, ...]
-    preposition: str
-    places: tuple[str, ...]
-
-
+# Titles, what is counted, and where.
 _THEMES = (
-    _Theme(
-        "Visitors", ("adults", "children", "seniors"), "on", ("Mon", "Tue", "Wed", "Thu", "Fri")
-    ),
-    _Theme("Fruit", ("apples", "pears", "plums"), "for", ("Ana", "Ben", "Cleo", "Dan", "Eva")),
-    _Theme("Traffic", ("cars", "bikes", "buses"), "in", ("May", "June", "July", "Aug", "Sept")),
-    _Theme("Pets", ("cats", "dogs", "birds"), "in", ("Rome", "Oslo", "Lima", "Paris", "Delhi")),
+    ("Visitors", ("men", "women", "children"), "on", ("Mon", "Tue", "Wed", "Thu", "Fri")),
+    ("Fruit", ("apples", "pears", "plums"), "for", ("Ana", "Ben", "Cleo", "Dan", "Eva")),
+    ("Traffic", ("cars", "bikes", "buses"), "in", ("May", "June", "July", "Aug", "Sept")),
+    ("Pets", ("cats", "dogs", "birds"), "in", ("Rome", "Oslo", "Lima", "Paris", "Delhi")),
 )
+_ASKS = {
+    "number": "the number of {}",
+    "difference": "the difference between the number of {} and that of {}",
+    "total": "the total number of {}",
+    "mean": "the mean of the numbers of {}",
+    "gap": "the difference between the total numbers of {} and {}",
+}
 
 
 class _Chart(Family):
     """Numbers of one to three things in some places, on a scale whose lines are counted."""
 
-    questions = QUANTITY
+    questions = asking()
     height = 364
     asks: ClassVar[tuple[str, ...]]
-    """What each level asks for: a key of `_quantity`."""
+    """What each level asks for: a key of `_ASKS`."""
     num_things: ClassVar[tuple[int, ...]]
+    """Of each level."""
     is_stacked: ClassVar[bool] = False
 
     def sample(self, rng: random.Random, level: int) -> Operands:
         lines, major = ((10, 1), (12, 1), (16, 2), (16, 2), (20, 5))[level - 1]
-        count, things = rng.choice((4, 5)), self.num_things[level - 1]
+        count, things, ask = rng.choice((4, 5)), self.num_things[level - 1], self.asks[level - 1]
         highest = lines // things if self.is_stacked else lines
         columns = [rng.sample(range(1, highest + 1), things) for _ in range(count)]
-        unit = rng.choice((1, 2, 4, 10) if major == 5 else (1, 2, 5, 10))
-        chosen, place = rng.sample(range(things), min(2, things)), rng.sample(range(count), 2)
-        theme = rng.randrange(len(_THEMES))
-        ask, table = self.asks[level - 1], tuple(zip(*columns, strict=True))
-        return theme, (unit, major, lines), table, ask, tuple(chosen), tuple(place)
+        chosen = rng.sample(range(things), min(2, things)) * 2
+        places = rng.sample(range(count), 2) if ask in ("number", "difference") else (None, None)
+        cells = list(zip(chosen, places, strict=False))[: 2 if ask in ("difference", "gap") else 1]
+        scale = rng.choice((1, 2, 4 if major == 5 else 5, 10)), major, lines
+        table = tuple(zip(*columns, strict=True))
+        return rng.randrange(len(_THEMES)), scale, table, ask, tuple(sorted(cells))
 
     def words(self, operands: Operands) -> Operands:
-        return (self._quantity(operands)[0],)
-
-    def canonical(self, operands: Operands) -> Operands:
-        # What is asked for in words, whichever of two is named first.
-        return *operands[:3], *sorted(self.words(operands)[0].split())
+        theme, *_, ask, cells = operands
+        _, things, preposition, places = _THEMES[theme]
+        names = [
+            things[thing] if place is None else f"{things[thing]} {preposition} {places[place]}"
+            for thing, place in cells
+        ]
+        return (_ASKS[ask].format(*names),)
 
     def solve(self, operands: Operands) -> Solution:
-        name, answer, steps = self._quantity(operands)
-        return Solution(answer, f"{name[0].upper()}{name[1:]} is {steps} = {text_of(answer)}.")
-
-    def _quantity(self, operands: Operands) -> tuple[str, int | Fraction, str]:
-        """What is asked for in words, its value, and how it is computed."""
-        theme, (unit, *_), table, ask, chosen, (here, there) = operands
-        _, things, preposition, places = _THEMES[theme]
-        row, other = ([unit * number for number in table[i]] for i in (chosen[0], chosen[-1]))
-        name, second = things[chosen[0]], things[chosen[-1]]
-        at, to = (f"{preposition} {places[place]}" for place in (here, there))
-        if ask == "value":
-            return f"the number of {name} {at}", row[here], f"{unit} * {row[here] // unit}"
-        if ask == "total":
-            return f"the total number of {name}", sum(row), _sum(row)
+        _, (unit, *_), table, ask, cells = operands
+        rows = [[unit * number for number in row] for row in table]
+        parts = [rows[thing] if place is None else [rows[thing][place]] for thing, place in cells]
+        low, high = sorted(parts, key=sum)[0], sorted(parts, key=sum)[-1]
+        terms, less = (" + ".join(map(str, part)) for part in (high, low))
+        answer, steps = Fraction(sum(high)), terms
         if ask == "mean":
-            text, mean = f"the mean of the numbers of {name}", Fraction(sum(row), len(row))
-            return text, mean, f"({_sum(row)}) / {len(row)}"
-        text, *parts = {
-            "change": (f"numbers of {name} {at} and {to}", [row[here]], [row[there]]),
-            "gap": (f"numbers of {name} and {second} {at}", [row[here]], [other[here]]),
-            "total gap": (f"total numbers of {name} and {second}", row, other),
-        }[ask]
-        low, high = sorted(parts, key=sum)
-        steps = f"({_sum(high)}) - ({_sum(low)})"
-        return f"the difference between the {text}", sum(high) - sum(low), steps
+            answer, steps = answer / len(high), f"({terms}) / {len(high)}"
+        elif ask in ("difference", "gap"):
+            answer, steps = answer - sum(low), f"{terms} - ({less})"
+        name = self.words(operands)[0].capitalize()
+        return Solution(answer, f"{name} is {steps} = {text_of(answer)}.")
 
 
-def _sum(numbers: list[int]) -> str:
-    return " + ".join(map(str, numbers))
-
-
-def _chart(scene: Scene, operands: Operands) -> tuple[Axes, list[complex]]:
-    """Axes with a title and a legend, and the places of the categories on the axis."""
+def _chart(scene: Scene, operands: Operands) -> Axes:
+    """Axes with a title, a legend, and names of the places along x, in the middle of 1."""
     theme, (unit, major, lines), table, *_ = operands
     title, things, _, places = _THEMES[theme]
     axes = Axes(scene, (0, len(table[0])), (0, unit * lines), 62 + 64j, 370 + 256j)
@@ -108,10 +84,9 @@ def _chart(scene: Scene, operands: Operands) -> tuple[Axes, list[complex]]:
         corner = complex(80 + 120 * series, 38)
         scene.rectangle(corner, 14 + 14j, fill=scene.accent(series), width=0.5)
         scene.label(thing, corner + 14 + 7j, 1, size=17)
-    middles = [axes.at(place + 0.5, 0) for place in range(len(table[0]))]
-    for middle, name in zip(middles, places, strict=False):
-        scene.label(name, middle, 1j, size=17)
-    return axes, middles
+    for place, name in enumerate(places[: len(table[0])]):
+        scene.label(name, axes.at(place + 0.5, 0), 1j, size=17)
+    return axes
 
 
 def _bar(axes: Axes, x: float, width: float, low: float, high: float, series: int) -> None:
@@ -130,11 +105,11 @@ class _Bars(_Chart):
     """
 
     name = "bars"
-    asks = ("value", "change", "total", "mean", "mean")
+    asks = ("number", "difference", "total", "mean", "mean")
     num_things = (1, 1, 1, 1, 1)
 
     def draw(self, scene: Scene, operands: Operands) -> None:
-        axes, _ = _chart(scene, operands)
+        axes = _chart(scene, operands)
         width, is_plain = scene.rng.choice((0.5, 0.7)), scene.rng.random() < 0.5
         for place, number in enumerate(operands[2][0]):
             color = 0 if is_plain else place
@@ -150,11 +125,11 @@ class _GroupedBars(_Chart):
     """
 
     name = "grouped_bars"
-    asks = ("value", "gap", "total", "total gap", "total gap")
+    asks = ("number", "difference", "total", "gap", "gap")
     num_things = (2, 2, 2, 2, 3)
 
     def draw(self, scene: Scene, operands: Operands) -> None:
-        axes, _ = _chart(scene, operands)
+        axes = _chart(scene, operands)
         width = 0.8 / len(operands[2])
         for series, row in enumerate(operands[2]):
             for place, number in enumerate(row):
@@ -170,12 +145,12 @@ class _StackedBars(_Chart):
     """
 
     name = "stacked_bars"
-    asks = ("value", "gap", "value", "change", "total")
+    asks = ("number", "difference", "number", "difference", "total")
     num_things = (2, 2, 3, 3, 3)
     is_stacked = True
 
     def draw(self, scene: Scene, operands: Operands) -> None:
-        axes, _ = _chart(scene, operands)
+        axes = _chart(scene, operands)
         for place, column in enumerate(zip(*operands[2], strict=True)):
             ends = [operands[1][0] * end for end in accumulate(column, initial=0)]
             for series, (low, high) in enumerate(pairwise(ends)):
@@ -191,93 +166,81 @@ class _LineChart(_Chart):
     """
 
     name = "line_chart"
-    asks = ("value", "change", "gap", "mean", "total gap")
+    asks = ("number", "difference", "difference", "mean", "gap")
     num_things = (1, 1, 2, 2, 3)
 
     def draw(self, scene: Scene, operands: Operands) -> None:
-        axes, middles = _chart(scene, operands)
+        axes = _chart(scene, operands)
         for series, row in enumerate(operands[2]):
-            heights = [axes.at(0, operands[1][0] * number).imag for number in row]
-            points = [complex(m.real, y) for m, y in zip(middles, heights, strict=True)]
+            points = [axes.at(x + 0.5, operands[1][0] * number) for x, number in enumerate(row)]
             scene.line(*points, color=scene.accent(series), width=1.2)
             for point in points:
-                axes.scene.dot(point, scene.accent(series))
+                scene.dot(point, scene.accent(series))
 
 
 _CHOICES = (
     ("pupils", ("football", "tennis", "chess", "dance", "judo")),
     ("guests", ("tea", "coffee", "juice", "water", "milk")),
-    ("voters", ("red", "blue", "green", "yellow", "white")),
 )
 
 
 @register
 class _PieChart(Family):
-    """A pie chart with percentages or angles; a share, a number or the whole.
+    """A pie chart with percentages or angles, one of which is missing; a share, a number or all.
 
-    Levels: the missing percentage; a number from a percentage and the whole; from the missing angle
-    and the whole; the whole from a number; a number by the missing angle and another number.
+    Levels: the missing percentage; the number for it, from the number of all; from angles; from
+    angles and another number; the number of all from another number.
     """
 
     name = "pie_chart"
-    questions = QUANTITY
+    questions = asking()
 
     def sample(self, rng: random.Random, level: int) -> Operands:
-        ask = ("share", "number", "angle", "whole", "other")[level - 1]
-        count = rng.choice((4, 5) if level > 1 else (3, 4))
         rest, shares = 100 if level == 1 else 20, []
         least = rest // 10
-        for left in range(count - 1, 0, -1):
+        for left in range(rng.choice((3, 4)), 0, -1):
             shares.append(rng.randint(least, min(4 * least, rest - least * left)))
             rest -= shares[-1]
-        shares = [*shares, rest]
-        rng.shuffle(shares)
-        return rng.randrange(3), ask, 20 * rng.randint(2, 18), tuple(shares)
+        shares = rng.sample([*shares, rest], len(shares) + 1)
+        return rng.randrange(2), level, 20 * rng.randint(2, 18), tuple(shares)
 
     def words(self, operands: Operands) -> Operands:
-        theme, ask, *_ = operands
-        group, names = _CHOICES[theme]
-        return {
-            "share": (f"the percentage of {group} who chose {names[0]}",),
-            "whole": (f"the number of all {group}",),
-        }.get(ask, (f"the number of {group} who chose {names[0]}",))
+        group, names = _CHOICES[operands[0]]
+        what = "percentage" if operands[1] == 1 else "number"
+        return (f"the {what} of {group} who chose {names[0]}", f"the number of all {group}")[
+            operands[1] // 5 :
+        ]
 
     def draw(self, scene: Scene, operands: Operands) -> None:
-        theme, ask, total, shares = operands
+        theme, level, total, shares = operands
         group, names = _CHOICES[theme]
-        title = {"share": group.capitalize(), "number": f"{total} {group}"}.get(ask)
-        known = f"{names[1]}: {total * shares[1] // 20} {group}"
-        scene.label(title or (f"{total} {group}" if ask == "angle" else known), 224 + 24j, size=20)
-        center, start = 224 + 244j, scene.rng.randrange(360)
-        full, sign = (360, "°") if ask in ("angle", "other") else (100, "%")
+        whole, start = sum(shares), scene.rng.randrange(360)
+        known = f"{names[1]}: {total * shares[1] // whole} {group}"
+        title = (group.capitalize(), *[f"{total} {group}"] * 2, known, known)[level - 1]
+        scene.label(title, 224 + 24j, size=20)
         for place, share in enumerate(shares):
-            turn = 360 * share / sum(shares)
+            turn, center = 360 * share / whole, 224 + 244j
+            middle = arc_points(0, 1, start + turn / 2, 0)[0]
             rim = arc_points(center, 140, start, turn)
-            middle = arc_points(center, 1, start + turn / 2, 0)[0] - center
             scene.polygon(center, *rim, fill=scene.tint(place), width=0.8)
             scene.label(names[place], center + 142 * middle, middle, size=18)
-            is_hidden = place == 0 and ask != "number"
-            scene.label(
-                "?" if is_hidden else f"{full * share // sum(shares)}{sign}",
-                center + 95 * middle,
-                size=18,
-            )
+            text = f"{100 * share // whole}%" if level < 3 else f"{18 * share}°"
+            scene.label(text if place else "?", center + 95 * middle, size=18)
             start += turn
 
     def solve(self, operands: Operands) -> Solution:
-        _, ask, total, shares = operands
-        percent, angle, part = 5 * shares[0], 18 * shares[0], total * shares[0] // 20
-        number = total * shares[1] // 20
-        rest = " - ".join(str(share if ask == "share" else 18 * share) for share in shares[1:])
-        turn = f"The angle is 360 - {rest} = {angle} degrees. "
-        answer, steps = {
-            "share": (shares[0], f"The parts make 100%: 100 - {rest}"),
-            "number": (part, f"The part is {percent}% of {total}: {total} * {percent} / 100"),
-            "angle": (part, f"{turn}The part is {total} * {angle} / 360"),
-            "whole": (
-                total,
-                f"As {5 * shares[1]}% are {number}, all are 20 / {shares[1]} * {number}",
-            ),
-            "other": (part, f"{turn}The part is {number} * {angle} / {18 * shares[1]}"),
-        }[ask]
-        return Solution(answer, f"{steps} = {answer}.")
+        _, level, total, (first, *others) = operands
+        unit = (1, 5, 18, 18, 18)[level - 1]
+        full, missing, other = 360 if unit == 18 else 100, unit * first, unit * others[0]
+        part, number = total * missing // full, total * other // full
+        text = (
+            f"The missing part is {full} - {' - '.join(str(unit * x) for x in others)} = {missing}"
+        )
+        answer, steps = (
+            (missing, ""),
+            (part, f", and {total} * {missing} / {full} = {part}"),
+            (part, f", and {total} * {missing} / {full} = {part}"),
+            (part, f", and {number} * {missing} / {other} = {part}"),
+            (total, f", and {number} * {full} / {other} = {total}"),
+        )[level - 1]
+        return Solution(answer, f"{text}{steps}.")

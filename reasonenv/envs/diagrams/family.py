@@ -17,13 +17,6 @@ SPLITS = ("train", "test", "heldout")
 Operands = tuple[Any, ...]
 """What determines a problem up to its style and wording: numbers, words, or tuples of them."""
 Answer = int | Fraction | str
-QUANTITY = (
-    "What is {0}?",
-    "Find {0}.",
-    "Look at the figure and work out {0}.",
-    "Determine {0} from the figure.",
-)
-"""Wordings of a family that asks for a quantity, which it names in `words`."""
 
 
 class Solution(NamedTuple):
@@ -126,6 +119,16 @@ def draw_choice(
     options = ordered[first : first + 4]
     rng.shuffle(options)
     return by_answer[rng.choice(options)], tuple(options)
+
+
+def asking(quantity: str = "{0}") -> tuple[str, ...]:
+    """Wordings of a family that asks for a quantity, or for one that it names in `words`."""
+    return (
+        f"What is {quantity}?",
+        f"Find {quantity}.",
+        f"Look at the figure and work out {quantity}.",
+        f"Determine {quantity} from the figure.",
+    )
 
 
 def text_of(answer: Answer) -> str:

@@ -296,6 +296,14 @@ def signed(number: object) -> str:
     return str(number).replace("-", "−")
 
 
+def linear(factor: int, rest: int, minus: str = "−") -> str:
+    """Factor x + rest in the usual notation, such as "2x − 3", "-x" or "5"."""
+    if factor == 0:
+        return str(rest).replace("-", minus)
+    term = {1: "x", -1: f"{minus}x"}.get(factor, f"{factor}x".replace("-", minus))
+    return f"{term} {'+' if rest > 0 else minus} {abs(rest)}" if rest else term
+
+
 def _overlap(ones: np.ndarray, others: np.ndarray) -> np.ndarray:
     """Whether each of n boxes has more than an edge in common with each of m: [n, m]."""
     ends = ones[:, None, 2:] > others[:, :2]

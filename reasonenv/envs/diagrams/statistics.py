@@ -8,10 +8,10 @@ from typing import ClassVar
 
 from reasonenv.envs.diagrams.axes import Axes
 from reasonenv.envs.diagrams.family import (
-    QUANTITY,
     Family,
     Operands,
     Solution,
+    asking,
     register,
     text_of,
 )
@@ -106,7 +106,7 @@ class _BoxPlot(Family):
     """
 
     name = "box_plot"
-    questions = QUANTITY
+    questions = asking()
     height = 308
     _PLACES: ClassVar = {
         "median": (2,),
@@ -223,7 +223,7 @@ class _StemAndLeaf(Family):
     """
 
     name = "stem_and_leaf"
-    questions = QUANTITY
+    questions = asking()
     height = 364
 
     def sample(self, rng: random.Random, level: int) -> Operands:
@@ -269,7 +269,7 @@ class _Pictograph(Family):
     """
 
     name = "pictograph"
-    questions = QUANTITY
+    questions = asking()
     height = 336
     _NAMES = ("Ana", "Ben", "Cleo", "Dan")
 

