@@ -15,7 +15,6 @@ _EVENTS = (
     ("odd numbers on both spinners", lambda x, y: x * y % 2 == 1),
     ("two numbers whose sum is greater than 9", lambda x, y: x + y > 9),
 )
-_EXACT = "Give the exact value."
 
 
 @register
@@ -23,32 +22,27 @@ class _Spinner(Family):
     """One or two spinners of equal sectors with numbers; the probability of an event.
 
     Levels: an even number; a number above five; a prime; odd numbers on two; a sum of two above
-    nine. The spinner has 5 to 8 sectors at level 1, 7 to 12 at 2 and 3, two have 4 to 6 each.
+    nine. A spinner has 5 to 8 sectors at level 1, 7 to 12 at 2 and 3, 4 to 6 at 4 and 5.
     """
 
     name = "spinner"
-    questions = (
-        f"The sectors are equally likely. What is the probability of {{0}}? {_EXACT}",
-        f"All sectors are equal. Find the probability to get {{0}}. {_EXACT}",
-        f"An arrow stops in equal sectors equally often. How likely is it to get {{0}}? {_EXACT}",
-        f"Calculate the probability to spin {{0}}, if all sectors are equally likely. {_EXACT}",
-    )
+    questions = asking("the exact probability of {0}, if sectors are equally likely")
     height = 364
+    _SECTORS = (5, 8), (7, 12), (7, 12), (4, 6), (4, 6)
 
     def sample(self, rng: random.Random, level: int) -> Operands:
-        event, sizes = level - 1, ((5, 8), (7, 12), (7, 12), (4, 6), (4, 6))[level - 1]
+        count, is_good = rng.randint(*self._SECTORS[level - 1]), _EVENTS[level - 1][1]
         if level > 3:
-            wheels = [rng.choices(range(1, 10), k=rng.randint(*sizes)) for _ in range(2)]
-            return event, *map(tuple, wheels)
-        count = rng.randint(*sizes)
-        good = [number for number in range(1, 10) if _EVENTS[event][1](number)]
-        rest = [number for number in range(1, 10) if number not in good]
+            wheels = [rng.choices(range(1, 10), k=count) for _ in range(2)]
+            return level, *map(tuple, wheels)
+        good = [number for number in range(1, 10) if is_good(number)]
+        rest = [number for number in range(1, 10) if not is_good(number)]
         right = rng.randint(1, count - 1)
         numbers = rng.choices(good, k=right) + rng.choices(rest, k=count - right)
-        return event, tuple(rng.sample(numbers, count))
+        return level, tuple(rng.sample(numbers, count))
 
     def words(self, operands: Operands) -> Operands:
-        return (_EVENTS[operands[0]][0],)
+        return (_EVENTS[operands[0] - 1][0],)
 
     def draw(self, scene: Scene, operands: Operands) -> None:
         _, *wheels = operands
@@ -65,12 +59,11 @@ class _Spinner(Family):
             scene.arrow(2 * center - tip, tip, width=1.5)
 
     def solve(self, operands: Operands) -> Solution:
-        event, *wheels = operands
-        name, is_good = _EVENTS[event]
+        level, *wheels = operands
         results = list(product(*wheels))
-        good = sum(is_good(*result) for result in results)
+        good = sum(_EVENTS[level - 1][1](*result) for result in results)
         answer = Fraction(good, len(results))
-        text = f"{good} of {len(results)} equally likely results are {name}: "
+        text = f"{good} of {len(results)} equally likely results are good: "
         return Solution(answer, f"{text}{good}/{len(results)} = {text_of(answer)}.")
 
     def canonical(self, operands: Operands) -> Operands:
@@ -86,12 +79,7 @@ class _Marbles(Family):
     """
 
     name = "marbles"
-    questions = (
-        f"{{0}} What is the probability of {{1}}? {_EXACT}",
-        f"{{0}} Find the probability of {{1}}. {_EXACT}",
-        f"{{0}} What is the chance of {{1}}? {_EXACT}",
-        f"{{0}} Calculate the probability of {{1}}. {_EXACT}",
-    )
+    questions = asking("the exact probability of {0} from the box, at random")
     height = 308
 
     def sample(self, rng: random.Random, level: int) -> Operands:
@@ -100,19 +88,13 @@ class _Marbles(Family):
 
     def words(self, operands: Operands) -> Operands:
         level, (first, second, _), _ = operands
-        drawn = (
-            "A marble is drawn from the box at random.",
-            "A marble is drawn from the box at random and put back, and then one is drawn again.",
-            "Two marbles are drawn from the box at random.",
-        )
         return (
-            drawn[(0, 0, 1, 2, 2)[level - 1]],
             (
-                f"a {first} marble",
-                f"a marble that is not {first}",
-                f"{first} marbles both times",
-                f"two {first} marbles",
-                f"one {first} and one {second} marble",
+                f"drawing a {first} marble",
+                f"drawing a marble that is not {first}",
+                f"drawing a {first} marble, putting it back, and drawing a {first} one again",
+                f"drawing two {first} marbles at once",
+                f"drawing a {first} and a {second} marble at once",
             )[level - 1],
         )
 
@@ -127,26 +109,33 @@ class _Marbles(Family):
             scene.circle(center + shift, 20, fill=scene.style.color(name), width=0.7)
 
     def solve(self, operands: Operands) -> Solution:
-        level, (name, second, _), (first, other, _) = operands
+        level, _, (first, second, _) = operands
         total = sum(operands[2])
         draws = (
             [(first, total)],
             [(total - first, total)],
             [(first, total)] * 2,
             [(first, total), (first - 1, total - 1)],
-            [(2 * first, total), (other, total - 1)],
+            [(2 * first, total), (second, total - 1)],
         )[level - 1]
         answer = prod(Fraction(*draw) for draw in draws)
-        also = f" and {other} {second}, in either order" if level == 5 else ""
         steps = " * ".join(f"{count}/{of}" for count, of in draws)
-        text = f"Of {total} marbles {first} are {name}{also}: {steps} = {text_of(answer)}."
-        return Solution(answer, text)
+        order = ", in either order" if level == 5 else ""
+        return Solution(answer, f"Of {total} marbles{order}: {steps} = {text_of(answer)}.")
 
     def canonical(self, operands: Operands) -> Operands:
-        level, names, counts = operands
-        used = 2 if level == 5 else 1
-        marbles = list(zip(names, counts, strict=True))
-        return level, *sorted(marbles[:used]), *sorted(marbles[used:])
+        level, *marbles = operands
+        pairs, used = list(zip(*marbles, strict=True)), 1 + level // 5
+        return level, *sorted(pairs[:used]), *sorted(pairs[used:])
+
+
+_RESULTS = (
+    "winning both games",
+    "losing both games",
+    "winning the second game",
+    "winning exactly one of the two games",
+    "having won the first game, if the second game is won",
+)
 
 
 @register
@@ -158,7 +147,7 @@ class _ProbabilityTree(Family):
     """
 
     name = "probability_tree"
-    questions = tuple(f"{wording} {_EXACT}" for wording in asking())
+    questions = asking("the exact probability of {0}")
     height = 364
 
     def sample(self, rng: random.Random, level: int) -> Operands:
@@ -166,24 +155,15 @@ class _ProbabilityTree(Family):
         return level, *(Fraction(rng.randint(1, bottom - 1), bottom) for bottom in bottoms)
 
     def words(self, operands: Operands) -> Operands:
-        return (
-            "the probability of "
-            + (
-                "winning both games",
-                "losing both games",
-                "winning the second game",
-                "winning exactly one of the two games",
-                "having won the first game, if the second game is won",
-            )[operands[0] - 1],
-        )
+        return (_RESULTS[operands[0] - 1],)
 
     def draw(self, scene: Scene, operands: Operands) -> None:
         level, *chances = operands
-        root, middles = 24 + 182j, (200 + 94j, 200 + 270j)
+        nodes = 24 + 182j, 200 + 94j, 200 + 270j
+        leaves = [complex(406, y) for y in (46, 142, 222, 318)]
         for start, ends, chance in zip(
-            (root, *middles), (middles, (406 + 46j, 406 + 142j), (406 + 222j, 406 + 318j)), chances,
-            strict=True,
-        ):  # fmt: skip
+            nodes, (nodes[1:], leaves[:2], leaves[2:]), chances, strict=True
+        ):
             for end, share, name in zip(ends, (chance, 1 - chance), ("win", "lose"), strict=True):
                 scene.line(start, end)
                 scene.label(name, end, size=19, has_plate=True)
@@ -211,7 +191,7 @@ class _Venn(Family):
     """
 
     name = "venn"
-    questions = asking()
+    questions = asking("the number of pupils who are in {0}")
     height = 392
     _CENTERS = (170 + 160j, 278 + 160j, 224 + 250j)
 
@@ -219,14 +199,15 @@ class _Venn(Family):
         return level, tuple(rng.randint(2, 19) for _ in range(4 if level < 3 else 8))
 
     def words(self, operands: Operands) -> Operands:
-        places = (
-            "in the chess club",
-            "in exactly one club",
-            "in the chess club or in the choir",
-            "in exactly two clubs",
-            "in all three clubs",
+        return (
+            (
+                "the chess club",
+                "exactly one club",
+                "the chess club or the choir",
+                "exactly two clubs",
+                "all three clubs",
+            )[operands[0] - 1],
         )
-        return (f"the number of pupils who are {places[operands[0] - 1]}",)
 
     def draw(self, scene: Scene, operands: Operands) -> None:
         level, numbers = operands

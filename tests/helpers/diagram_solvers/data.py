@@ -26,9 +26,8 @@ def pie_chart(theme, level, total, shares):
     return size * (len(owners) if level == 5 else owners.count(0))
 
 
-def scatter(condition, points):
+def scatter(level, first, second, *points):
     """By comparing arrays."""
-    level, first, second = condition
     x, y = np.array(points).T
     return {
         1: y > second,
@@ -39,7 +38,7 @@ def scatter(condition, points):
     }[level].sum()
 
 
-def box_plot(ask, tick, *sets):
+def box_plot(ask, *sets):
     """By numpy's quantiles of the five numbers."""
     shares = {"lower quartile": [0.25], "upper quartile": [0.75], "median": [0.5]}
     pairs = {"range": [0, 1], "interquartile range": [0.25, 0.75]}
@@ -68,23 +67,22 @@ def stem_and_leaf(ask, *sets):
     return abs(medians[0] - (medians[1] if len(medians) > 1 else 0))
 
 
-def pictograph(ask, thing, key, quarters, picks):
+def pictograph(level, thing, key, quarters, pick, other):
     """By adding the quarters of symbols one by one."""
-    numbers = [sum(Fraction(key, 4) for _ in range(count)) for count in quarters]
-    one, other = (numbers[pick] for pick in picks)
-    return {"total": sum(numbers), "difference": abs(one - other)}.get(ask, one)
+    rows = [sum(Fraction(key, 4) for _ in range(count)) for count in quarters]
+    return sum(rows) if level in (2, 3, 4) else rows[pick]
 
 
-def spinner(event, *wheels):
+def spinner(level, *wheels):
     """By the rules of each event on arrays."""
     x, *y = np.ix_(*wheels)
     good = {
-        0: lambda: x % 2 == 0,
-        1: lambda: x >= 6,
-        2: lambda: np.isin(x, list(sympy.primerange(10))),
-        3: lambda: (x % 2 == 1) & (y[0] % 2 == 1),
-        4: lambda: x + y[0] >= 10,
-    }[event]()
+        1: lambda: x % 2 == 0,
+        2: lambda: x >= 6,
+        3: lambda: np.isin(x, list(sympy.primerange(10))),
+        4: lambda: (x % 2 == 1) & (y[0] % 2 == 1),
+        5: lambda: x + y[0] >= 10,
+    }[level]()
     return Fraction(int(good.sum()), good.size)
 
 
