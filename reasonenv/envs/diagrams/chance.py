@@ -8,14 +8,6 @@ from math import prod
 from reasonenv.envs.diagrams.family import Family, Operands, Solution, asking, register, text_of
 from reasonenv.envs.diagrams.scene import Scene, arc_points
 
-_EVENTS = (
-    ("an even number", lambda x: x % 2 == 0),
-    ("a number greater than 5", lambda x: x > 5),
-    ("a prime number", lambda x: x in (2, 3, 5, 7)),
-    ("odd numbers on both spinners", lambda x, y: x * y % 2 == 1),
-    ("two numbers whose sum is greater than 9", lambda x, y: x + y > 9),
-)
-
 
 @register
 class _Spinner(Family):
@@ -27,22 +19,25 @@ class _Spinner(Family):
 
     name = "spinner"
     questions = asking("the exact probability of {0}, if sectors are equally likely")
+    asks = (
+        "an even number",
+        "a number greater than 5",
+        "a prime number",
+        "odd numbers on both spinners",
+        "two numbers whose sum is greater than 9",
+    )
     height = 364
-    _SECTORS = (5, 8), (7, 12), (7, 12), (4, 6), (4, 6)
 
     def sample(self, rng: random.Random, level: int) -> Operands:
-        count, is_good = rng.randint(*self._SECTORS[level - 1]), _EVENTS[level - 1][1]
+        count = rng.randint(*((5, 8), (7, 12), (7, 12), (4, 6), (4, 6))[level - 1])
         if level > 3:
             wheels = [rng.choices(range(1, 10), k=count) for _ in range(2)]
             return level, *map(tuple, wheels)
-        good = [number for number in range(1, 10) if is_good(number)]
-        rest = [number for number in range(1, 10) if not is_good(number)]
+        good = [number for number in range(1, 10) if _is_good(level, number)]
+        rest = [number for number in range(1, 10) if number not in good]
         right = rng.randint(1, count - 1)
         numbers = rng.choices(good, k=right) + rng.choices(rest, k=count - right)
         return level, tuple(rng.sample(numbers, count))
-
-    def words(self, operands: Operands) -> Operands:
-        return (_EVENTS[operands[0] - 1][0],)
 
     def draw(self, scene: Scene, operands: Operands) -> None:
         _, *wheels = operands
@@ -61,13 +56,17 @@ class _Spinner(Family):
     def solve(self, operands: Operands) -> Solution:
         level, *wheels = operands
         results = list(product(*wheels))
-        good = sum(_EVENTS[level - 1][1](*result) for result in results)
+        good = sum(_is_good(level, *result) for result in results)
         answer = Fraction(good, len(results))
         text = f"{good} of {len(results)} equally likely results are good: "
         return Solution(answer, f"{text}{good}/{len(results)} = {text_of(answer)}.")
 
     def canonical(self, operands: Operands) -> Operands:
         return operands[0], *sorted(tuple(sorted(numbers)) for numbers in operands[1:])
+
+
+def _is_good(level: int, x: int, y: int = 0) -> bool:
+    return (x % 2 == 0, x > 5, x in (2, 3, 5, 7), x * y % 2 == 1, x + y > 9)[level - 1]
 
 
 @register
@@ -79,24 +78,19 @@ class _Marbles(Family):
     """
 
     name = "marbles"
-    questions = asking("the exact probability of {0} from the box, at random")
+    questions = asking("the exact probability of drawing {0} from the box, at random")
+    asks = (
+        "a {1[0]} marble",
+        "a marble that is not {1[0]}",
+        "a {1[0]} marble, putting it back, and drawing a {1[0]} one again",
+        "two {1[0]} marbles at once",
+        "a {1[0]} and a {1[1]} marble at once",
+    )
     height = 308
 
     def sample(self, rng: random.Random, level: int) -> Operands:
         counts = tuple(rng.randint(2, 7) for _ in range(3))
         return level, tuple(rng.sample(("red", "blue", "green", "gray"), 3)), counts
-
-    def words(self, operands: Operands) -> Operands:
-        level, (first, second, _), _ = operands
-        return (
-            (
-                f"drawing a {first} marble",
-                f"drawing a marble that is not {first}",
-                f"drawing a {first} marble, putting it back, and drawing a {first} one again",
-                f"drawing two {first} marbles at once",
-                f"drawing a {first} and a {second} marble at once",
-            )[level - 1],
-        )
 
     def draw(self, scene: Scene, operands: Operands) -> None:
         _, names, counts = operands
@@ -129,15 +123,6 @@ class _Marbles(Family):
         return level, *sorted(pairs[:used]), *sorted(pairs[used:])
 
 
-_RESULTS = (
-    "winning both games",
-    "losing both games",
-    "winning the second game",
-    "winning exactly one of the two games",
-    "having won the first game, if the second game is won",
-)
-
-
 @register
 class _ProbabilityTree(Family):
     """A tree of two games with probabilities at its branches; the probability of an event.
@@ -148,14 +133,18 @@ class _ProbabilityTree(Family):
 
     name = "probability_tree"
     questions = asking("the exact probability of {0}")
+    asks = (
+        "winning both games",
+        "losing both games",
+        "winning the second game",
+        "winning exactly one of the two games",
+        "having won the first game, if the second game is won",
+    )
     height = 364
 
     def sample(self, rng: random.Random, level: int) -> Operands:
         bottoms = rng.choices((3, 4, 5, 6, 8)[: level + 2], k=3)
         return level, *(Fraction(rng.randint(1, bottom - 1), bottom) for bottom in bottoms)
-
-    def words(self, operands: Operands) -> Operands:
-        return (_RESULTS[operands[0] - 1],)
 
     def draw(self, scene: Scene, operands: Operands) -> None:
         level, *chances = operands
@@ -192,22 +181,18 @@ class _Venn(Family):
 
     name = "venn"
     questions = asking("the number of pupils who are in {0}")
+    asks = (
+        "the chess club",
+        "exactly one club",
+        "the chess club or the choir",
+        "exactly two clubs",
+        "all three clubs",
+    )
     height = 392
     _CENTERS = (170 + 160j, 278 + 160j, 224 + 250j)
 
     def sample(self, rng: random.Random, level: int) -> Operands:
         return level, tuple(rng.randint(2, 19) for _ in range(4 if level < 3 else 8))
-
-    def words(self, operands: Operands) -> Operands:
-        return (
-            (
-                "the chess club",
-                "exactly one club",
-                "the chess club or the choir",
-                "exactly two clubs",
-                "all three clubs",
-            )[operands[0] - 1],
-        )
 
     def draw(self, scene: Scene, operands: Operands) -> None:
         level, numbers = operands

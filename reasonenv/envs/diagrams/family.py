@@ -35,6 +35,8 @@ class Family(ABC):
     name: ClassVar[str]
     questions: ClassVar[tuple[str, ...]]
     """Wordings, in which {0} is the first of `words`; the last one is for "heldout" alone."""
+    asks: ClassVar[tuple[str, ...]] = ()
+    """What each level asks for, if the operands begin with the level: {1} is the operand after."""
     height: ClassVar[int] = WIDTH
     """Of the picture in points, of which it is 448 wide; a multiple of 28."""
     needs_options: ClassVar[bool] = False
@@ -54,7 +56,7 @@ class Family(ABC):
 
     def words(self, operands: Operands) -> Operands:
         """What the question names; without its figure it must not tell the answer."""
-        return operands
+        return (self.asks[operands[0] - 1].format(*operands),) if self.asks else operands
 
     def canonical(self, operands: Operands) -> Operands:
         """The same for operands that belong to one split: those of the same problem at least."""
@@ -122,7 +124,7 @@ def draw_choice(
 
 
 def asking(quantity: str = "{0}") -> tuple[str, ...]:
-    """Wordings of a family that asks for a quantity, or for one that it names in `words`."""
+    """Wordings of a family that asks for a quantity, or for one of its `words`."""
     return (
         f"What is {quantity}?",
         f"Find {quantity}.",

@@ -3,7 +3,7 @@
 import random
 from math import comb
 
-from reasonenv.envs.diagrams.family import Family, Operands, Solution, register
+from reasonenv.envs.diagrams.family import Family, Operands, Solution, asking, register
 from reasonenv.envs.diagrams.scene import Scene, signed
 
 
@@ -16,11 +16,8 @@ class _NumberPyramid(Family):
     """
 
     name = "number_pyramid"
-    questions = (
-        "Each brick holds the sum of the two bricks below it. Which number is at the question mark?",
-        "A brick's number is the sum of the two bricks that carry it. Find the one marked ?.",
-        "Two neighbours add up to the brick above them. Which number replaces the question mark?",
-        "Two bricks side by side add up to the one on top. Work out the number marked ?.",
+    questions = asking(
+        "the number marked ?, where each brick is the sum of the two bricks below it"
     )
     height = 336
 
@@ -73,12 +70,7 @@ class _BarModel(Family):
     """
 
     name = "bar_model"
-    questions = (
-        "How many stickers does Ana have? Unmarked boxes are equal.",
-        "Boxes without a number are equally large. Find Ana's number of stickers.",
-        "The bars show the stickers of Ana and Ben, in equal boxes. How many are Ana's?",
-        "Work out how many stickers belong to Ana. Empty boxes stand for equal numbers.",
-    )
+    questions = asking("Ana's number of stickers, where boxes without a number are equal")
     height = 280
 
     def sample(self, rng: random.Random, level: int) -> Operands:
@@ -131,11 +123,8 @@ class _Balance(Family):
     """
 
     name = "balance"
-    questions = (
-        "The scales balance. What does one disc weigh, in kg? Numbers are weights in kg.",
-        "Find the weight of a disc in kg, if all scales are level and numbers are in kg.",
-        "Everything is in balance, and numbers mean kg. How many kg does a disc weigh?",
-        "Equal shapes weigh the same and numbers are kg. Calculate the weight of one disc in kg.",
+    questions = asking(
+        "the weight of one disc in kg, where the scales balance and numbers are in kg"
     )
     height = 364
 
@@ -177,18 +166,16 @@ class _Balance(Family):
                         scene.label(str(weight), at + 1j, size=18)
 
     def solve(self, operands: Operands) -> Solution:
-        rows = [[a - b for a, b in zip(left, right, strict=True)] for left, right in operands]
-        text = ", ".join(
-            f"{discs} discs + {blocks} blocks = {-rest}" for discs, blocks, rest in rows
+        (discs, blocks, rest), *others = (
+            [a - b for a, b in zip(*pans, strict=True)] for pans in operands
         )
-        discs, _, rest = rows[-1]
-        if len(rows) == 2:
-            (first, factor, weight), (_, other, _) = rows
-            discs, rest = factor * discs - other * first, factor * rest - other * weight
-        discs, rest = abs(discs), -abs(rest)
-        answer = -rest // discs
+        for other, factor, weight in others:
+            discs, rest = blocks * other - factor * discs, blocks * weight - factor * rest
+        discs, rest = abs(discs), abs(rest)
+        answer = rest // discs
+        rule = "Blocks cancel" if others else "Equal weights cancel"
         return Solution(
-            answer, f"{text}; so {discs} discs = {-rest} and a disc weighs {answer} kg."
+            answer, f"{rule}: {discs} discs are {rest} kg, and {rest} / {discs} = {answer}."
         )
 
 
@@ -201,12 +188,7 @@ class _GrowingPattern(Family):
     """
 
     name = "growing_pattern"
-    questions = (
-        "The pattern goes on in the same way. How many dots has figure {0}?",
-        "Figures 1, 2 and 3 of a pattern are shown. Find the number of dots in figure {0}.",
-        "Continue the pattern. How many dots are needed for figure {0}?",
-        "If the pattern grows on like this, what is the number of dots of figure {0}?",
-    )
+    questions = asking("the number of dots of figure {0}, where the pattern goes on like this")
     height = 280
 
     def sample(self, rng: random.Random, level: int) -> Operands:
@@ -223,20 +205,11 @@ class _GrowingPattern(Family):
             x += 19 * len(columns) + 30
 
     def solve(self, operands: Operands) -> Solution:
-        figure, level, more, rest = operands
-        formula = (
-            f"{more + 1} * {figure} + {rest}",
-            f"2 * {figure} + {more + rest - 1}",
-            f"({figure} + {more}) * ({figure} + {rest})",
-            f"{figure} * ({figure} + 1) / 2 + {more} * {figure} + {rest}",
-            f"{figure} * ({figure} + 1) / 2 + {figure} * ({figure} + {more}) + {rest}",
-        )[level - 1]
-        counts = [sum(_columns(number, level, more, rest)) for number in (1, 2, 3, figure)]
-        first = ", ".join(map(str, counts[:3]))
-        steps = (
-            f"Figures 1, 2 and 3 have {first} dots. Figure {figure} has {formula} = {counts[3]}."
-        )
-        return Solution(counts[3], steps)
+        figure, *kind = operands
+        a, b, c, answer = (sum(_columns(number, *kind)) for number in (1, 2, 3, figure))
+        n, step, change = figure - 1, b - a, c - 2 * b + a
+        steps = f"{a} + {n} * {step} + {n * (n - 1) // 2} * {change} = {answer}"
+        return Solution(answer, f"From {a}, {b}, {c} dots the steps grow by {change}: {steps}.")
 
 
 def _columns(figure: int, level: int, more: int, rest: int) -> list[int]:

@@ -9,18 +9,6 @@ from reasonenv.envs.diagrams.axes import Axes
 from reasonenv.envs.diagrams.family import Family, Operands, Solution, asking, register, text_of
 from reasonenv.envs.diagrams.scene import Scene, arc_points
 
-# Of the marks x and y of a pupil, and two numbers.
-_CONDITIONS = (
-    ("more than {1} marks in test 2", lambda x, y, a, b: y > b),
-    (
-        "fewer than {0} marks in test 1 and more than {1} in test 2",
-        lambda x, y, a, b: x < a and y > b,
-    ),
-    ("more marks in test 2 than in test 1", lambda x, y, a, b: y > x),
-    ("at least 2 marks more in test 2 than in test 1", lambda x, y, a, b: y >= x + 2),
-    ("more than {1} marks in both tests together", lambda x, y, a, b: x + y > b),
-)
-
 
 @register
 class _Scatter(Family):
@@ -32,18 +20,21 @@ class _Scatter(Family):
 
     name = "scatter"
     questions = asking("the number of points for pupils with {0}")
+    asks = (
+        "more than {2} marks in test 2",
+        "fewer than {1} marks in test 1 and more than {2} in test 2",
+        "more marks in test 2 than in test 1",
+        "at least 2 marks more in test 2 than in test 1",
+        "more than {2} marks in both tests together",
+    )
 
     def sample(self, rng: random.Random, level: int) -> Operands:
         a, b = rng.randint(4, 7) if level == 2 else 0, rng.randint(3, 6)
-        b = (b, b, 0, 0, 2 * b + 1)[level - 1]
+        limits = level, a, (b, b, 0, 0, 2 * b + 1)[level - 1]
         cells = list(product(range(1, 11), repeat=2))
-        good = [cell for cell in cells if _CONDITIONS[level - 1][1](*cell, a, b)]
+        good = [cell for cell in cells if _is_good(*limits, *cell)]
         rest = rng.sample(sorted({*cells} - {*good}), rng.randint(4, 7 + level))
-        return level, a, b, *sorted([*rng.sample(good, rng.randint(2, 11)), *rest])
-
-    def words(self, operands: Operands) -> Operands:
-        level, *numbers = operands
-        return (_CONDITIONS[level - 1][0].format(*numbers),)
+        return *limits, *sorted([*rng.sample(good, rng.randint(2, 11)), *rest])
 
     def draw(self, scene: Scene, operands: Operands) -> None:
         axes = Axes(scene, (0, 10), (0, 10), 62 + 30j, 360 + 346j)
@@ -57,10 +48,13 @@ class _Scatter(Family):
             scene.dot(axes.at(*point), scene.accent())
 
     def solve(self, operands: Operands) -> Solution:
-        level, a, b, *points = operands
-        good = [point for point in points if _CONDITIONS[level - 1][1](*point, a, b)]
+        good = [point for point in operands[3:] if _is_good(*operands[:3], *point)]
         text = ", ".join(map(str, good))
         return Solution(len(good), f"The points {text} fulfil the condition: {len(good)} pupils.")
+
+
+def _is_good(level: int, a: int, b: int, x: int, y: int) -> bool:
+    return (y > b, x < a and y > b, y > x, y >= x + 2, x + y > b)[level - 1]
 
 
 _PLACES = {
@@ -228,6 +222,9 @@ class _StemAndLeaf(_Measure):
         scene.label("Key: 2 | 7 means 27", 224 + 340j, size=18)
 
 
+_NAMES = ("Ana", "Ben", "Cleo", "Dan")
+
+
 @register
 class _Pictograph(Family):
     """Rows of symbols, each for the same number; the number of a row or of all.
@@ -238,47 +235,43 @@ class _Pictograph(Family):
 
     name = "pictograph"
     questions = asking()
+    asks = (
+        "the number of {1} for {4}",
+        *["the total number of {1}"] * 3,
+        "the number of {1} for {4}",
+    )
     height = 336
-    _NAMES = ("Ana", "Ben", "Cleo", "Dan")
 
     def sample(self, rng: random.Random, level: int) -> Operands:
         part, key = (4, 4, 2, 1, 2)[level - 1], 4 * rng.randint(1, 6)
         quarters = [part * number for number in rng.sample(range(1, 28 // part), 4)]
-        picks = rng.sample(range(4), 2) if level in (1, 5) else (0, 0)
-        return level, rng.choice(("apples", "books", "goals")), key, tuple(quarters), *picks
-
-    def words(self, operands: Operands) -> Operands:
-        level, thing, *_, pick, _ = operands
-        return (f"the number of {thing} for {self._NAMES[pick]}", f"the total number of {thing}")[
-            level in (2, 3, 4) :
-        ]
+        names = rng.sample(_NAMES, 2) if level in (1, 5) else _NAMES[:2]
+        return level, rng.choice(("apples", "books", "goals")), key, tuple(quarters), *names
 
     def draw(self, scene: Scene, operands: Operands) -> None:
         level, thing, key, quarters, _, other = operands
-        for row, (name, count) in enumerate(zip(self._NAMES, quarters, strict=True)):
+        for row, (name, count) in enumerate(zip(_NAMES, quarters, strict=True)):
             y = 34 + 62 * row
             scene.label(name, complex(44, y), size=19)
             for place in range(0, count, 4):
                 _symbol(scene, complex(112 + 12 * place, y), min(4, count - place))
         scene.line(84 + 8j, 84 + 250j)
         if level == 5:
-            text = f"{self._NAMES[other]} has {key * quarters[other] // 4} {thing}."
-            scene.label(text, 224 + 296j)
+            number = key * quarters[_NAMES.index(other)] // 4
+            scene.label(f"{other} has {number} {thing}.", 224 + 296j)
         else:
             _symbol(scene, 130 + 296j, 4)
             scene.label(f"stands for {key} {thing}", 156 + 296j, 1)
 
     def solve(self, operands: Operands) -> Solution:
-        level, _, key, quarters, pick, other = operands
-        symbols = [text_of(Fraction(count, 4)) for count in quarters]
-        count, terms = quarters[pick], symbols[pick]
-        if level in (2, 3, 4):
-            count, terms = sum(quarters), f"({' + '.join(symbols)})"
-        first = f"As {key * quarters[other] // 4} is {symbols[other]} symbols, one" * (level == 5)
-        answer = key * count // 4
-        return Solution(
-            answer, f"{first or 'A symbol'} stands for {key}: {terms} * {key} = {answer}."
+        level, _, key, quarters, *names = operands
+        rows = dict(zip(_NAMES, (Fraction(count, 4) for count in quarters), strict=True))
+        used = rows.values() if level in (2, 3, 4) else [rows[names[0]]]
+        terms, answer = " + ".join(map(text_of, used)), int(key * sum(used))
+        known = f"{text_of(rows[names[1]])} symbols are {text_of(key * rows[names[1]])}. " * (
+            level == 5
         )
+        return Solution(answer, f"{known}A symbol stands for {key}: {key} * ({terms}) = {answer}.")
 
 
 def _symbol(scene: Scene, center: complex, quarters: int) -> None:

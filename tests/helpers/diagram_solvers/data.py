@@ -67,10 +67,10 @@ def stem_and_leaf(ask, *sets):
     return abs(medians[0] - (medians[1] if len(medians) > 1 else 0))
 
 
-def pictograph(level, thing, key, quarters, pick, other):
+def pictograph(level, thing, key, quarters, name, other):
     """By adding the quarters of symbols one by one."""
     rows = [sum(Fraction(key, 4) for _ in range(count)) for count in quarters]
-    return sum(rows) if level in (2, 3, 4) else rows[pick]
+    return sum(rows) if level in (2, 3, 4) else rows[["Ana", "Ben", "Cleo", "Dan"].index(name)]
 
 
 def spinner(level, *wheels):
