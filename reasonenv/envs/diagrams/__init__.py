@@ -45,10 +45,12 @@ from reasonenv.envs.diagrams import (
     charts,
     circles,
     coordinates,
+    networks,
     puzzles,
     scales,
     solids,
     statistics,
+    tables,
     triangles,
 )
 from reasonenv.envs.diagrams.family import (
@@ -88,10 +90,12 @@ MODULES = (
     charts,
     circles,
     coordinates,
+    networks,
     puzzles,
     scales,
     solids,
     statistics,
+    tables,
     triangles,
 )
 BUILT_IN = tuple(FAMILIES)

@@ -1,9 +1,11 @@
 """Second solvers of charts, tables, chance, time, graphs and patterns."""
 
 from fractions import Fraction
+from functools import reduce
 from itertools import pairwise, permutations, product
 from statistics import median
 
+import networkx
 import numpy as np
 import sympy
 
@@ -183,7 +185,65 @@ def growing_pattern(figure, *kind):
     return sympy.interpolate(counts, sympy.Symbol("n")).subs("n", figure)
 
 
+def shortest_way(columns, rows, roads):
+    network = networkx.Graph()
+    network.add_weighted_edges_from(roads)
+    return networkx.dijkstra_path_length(network, 0, columns * rows - 1)
+
+
+def logic_gates(*rows):
+    """By the number of inputs that are 1 at each gate."""
+    ones = {"AND": {2}, "OR": {1, 2}, "XOR": {1}, "NAND": {0, 1}, "NOR": {0}}
+    return sum(
+        lamp
+        * reduce(lambda x, step: x + step[0] in ones[step[1]], zip(bits, gates, strict=True), bit)
+        for lamp, (bit, *bits), gates in rows
+    )
+
+
+def flow_chart(start, steps, limit):
+    """By sympy's value of the composed expression, as often as it takes."""
+    x = sympy.Symbol("x")
+    expression = x
+    for name, number in steps:
+        expression = {
+            "add": expression + number,
+            "subtract": expression - number,
+            "multiply by": expression * number,
+        }[name]
+    value = expression.subs(x, start)
+    while limit is not None and value <= limit:
+        value = expression.subs(x, value)
+    return value
+
+
+def two_way_table(level, table, row, sport):
+    """By listing all pupils."""
+    pupils = [
+        (name, activity)
+        for name, numbers in zip("ABC", table, strict=True)
+        for activity, number in zip(("chess", "judo", "dance"), numbers, strict=True)
+        for _ in range(number)
+    ]
+    good = [pupil for pupil in pupils if pupil[0] in (row or "ABC") and sport in ("", pupil[1])]
+    whole = [pupil for pupil in pupils if pupil[0] == row] if level == 5 else pupils
+    return len(good) if level < 3 else Fraction(len(good), len(whole))
+
+
+def clocks(numbers, start, end):
+    """By the angles of the hands, without the hours between."""
+    hands = [(Fraction(time, 2) % 360, 6 * time % 360) for time in (start, end)]
+    hours, minutes = ((last - first) for first, last in zip(*hands, strict=True))
+    assert minutes % 360 == 12 * hours % 360
+    return 2 * hours % 720
+
+
 SOLVERS = {
+    "shortest_way": shortest_way,
+    "logic_gates": logic_gates,
+    "flow_chart": flow_chart,
+    "two_way_table": two_way_table,
+    "clocks": clocks,
     "number_pyramid": number_pyramid,
     "bar_model": bar_model,
     "balance": balance,
