@@ -21,7 +21,7 @@ from reasonenv.envs.diagrams.style import FACES, Color, Style, extent, font, mix
 WIDTH = 448
 """Points from the left to the right of every picture."""
 _SUPERSAMPLING = 3
-_GAP = 5
+_GAP = 6
 """Points between a label and what it is the label of."""
 _EDGE = 4
 """Points that stay empty at the edge."""
@@ -39,7 +39,7 @@ class Stroke:
         width: Of the line, in points.
         fill: Color of the inside; None for none.
         is_closed: True if the last corner is joined to the first.
-        is_ground: True if labels may lie on it.
+        is_ground: True if it is painted before all others and labels may lie on it.
     """
 
     points: tuple[complex, ...]
@@ -57,7 +57,7 @@ class Stroke:
 
 @dataclass(frozen=True)
 class Label:
-    """A text in a box; with a plate the box is filled first, and hides what is below."""
+    """A text in a box; with a plate the box is filled first, and hides the ground below."""
 
     text: str
     box: Box
@@ -189,6 +189,15 @@ class Scene:
         plate = self.style.background if has_plate else None
         self.labels.append(Label(text, box, self._zoom * size, color or self.style.ink, plate))
 
+    def name(self, text: str, point: complex, **look: Any) -> None:
+        """A label on that side of a point where it is clear of all that is drawn so far."""
+        for eighth in self.rng.sample(range(8), 8):
+            self.label(text, point, 1j ** (eighth / 2), **look)
+            if self.is_clear():
+                return
+            self.labels.pop()
+        self.label(text, point, 1, **look)
+
     def side(self, start: complex, end: complex, text: str, inside: complex, **look: Any) -> None:
         """A label at the middle of a line, on the other side than a point."""
         normal = 1j * (end - start)
@@ -241,16 +250,13 @@ class Scene:
         shape = size * _SUPERSAMPLING, round(self.height * size / WIDTH) * _SUPERSAMPLING
         image = Image.new("RGB", shape, self.style.background)
         draw = ImageDraw.Draw(image)
-        for stroke in self.strokes:
-            points = [(scale * p.real, scale * p.imag) for p in stroke.points]
-            if stroke.fill:
-                draw.polygon(points, fill=stroke.fill)
-            if stroke.color:
-                # Twice its first corners join the last side of a polygon to the first one.
-                ends = points[:2] if stroke.is_closed else []
-                joint = "curve" if len(points) < 16 else None
-                width = max(1, round(scale * stroke.width))
-                draw.line(points + ends, fill=stroke.color, width=width, joint=joint)
+        for stroke in (stroke for stroke in self.strokes if stroke.is_ground):
+            _paint(draw, stroke, scale)
+        for label in self.labels:
+            if label.plate:
+                draw.rectangle([scale * edge for edge in label.box], fill=label.plate)
+        for stroke in (stroke for stroke in self.strokes if not stroke.is_ground):
+            _paint(draw, stroke, scale)
         image = image.reduce(_SUPERSAMPLING)
         for label in self.labels:
             self._write(ImageDraw.Draw(image), label, size / WIDTH)
@@ -258,12 +264,9 @@ class Scene:
 
     def _write(self, draw: ImageDraw.ImageDraw, label: Label, scale: float) -> None:
         left, top, right, bottom = (scale * edge for edge in label.box)
-        if label.plate:
-            draw.rectangle((left, top, right, bottom), fill=label.plate)
         pixels = label.size * FACES[self.style.face] * scale
         _, above, below = extent(label.text, self.style.face)
-        line = (top + bottom) / 2 + (above - below) / 2 * pixels
-        place = (left + right) / 2, line
+        place = (left + right) / 2, (top + bottom) / 2 + (above - below) / 2 * pixels
         face = font(self.style.face, max(6, round(pixels)))
         draw.text(place, label.text, fill=label.color, font=face, anchor="ms")
 
@@ -282,6 +285,18 @@ class Scene:
     ) -> None:
         places = tuple(complex(_snap(point.real), _snap(point.imag)) for point in points)
         self.strokes.append(Stroke(places, color, width * self.style.stroke, fill, **kind))
+
+
+def _paint(draw: ImageDraw.ImageDraw, stroke: Stroke, scale: float) -> None:
+    points = [(scale * p.real, scale * p.imag) for p in stroke.points]
+    if stroke.fill:
+        draw.polygon(points, fill=stroke.fill)
+    if stroke.color:
+        # Twice its first corners join the last side of a polygon to the first one.
+        ends = points[:2] if stroke.is_closed else []
+        joint = "curve" if len(points) < 16 else None
+        width = max(1, round(scale * stroke.width))
+        draw.line(points + ends, fill=stroke.color, width=width, joint=joint)
 
 
 def arc_points(center: complex, radius: float, start: float, extent: float) -> list[complex]:

@@ -3,8 +3,13 @@
 import cmath
 import itertools
 import math
+from fractions import Fraction
 
+import networkx
+import numpy as np
 import sympy
+
+from reasonenv.envs.diagrams.family import text_of
 
 
 def last_angle(*angles):
@@ -179,7 +184,123 @@ def cube_net(level, faces, net):
     return max(sums if level == 4 else corners)
 
 
+def point_text(point):
+    return f"({point[0]}, {point[1]})"
+
+
+def intersection(first, second):
+    (point,) = sympy.Line(*first).intersection(sympy.Line(*second))
+    return point_text([text_of(Fraction(str(x))) for x in point])
+
+
+MIRRORS = {"x-axis": (1, 0), "y-axis": (0, 1), "line y = x": (1, 1), "line y = -x": (1, -1)}
+TURNS = {"90° counterclockwise": 90, "90° clockwise": -90, "180°": 180}
+
+
+def transformation(moves, corner, corners, arrow):
+    """By matrices of rotation, and by sympy's reflection in a line."""
+    point = sympy.Point(*corners["ABC".index(corner)])
+    lines = {name: sympy.Line((0, 0), way) for name, way in MIRRORS.items()}
+    lines |= {"line x = 1": sympy.Line((1, 0), (1, 1)), "line y = -1": sympy.Line((0, -1), (1, -1))}
+    for move in moves:
+        mirror = move.removeprefix("reflected in the ")
+        turn = move.removeprefix("rotated by ").removesuffix(" about the origin")
+        if mirror in lines:
+            point = point.reflect(lines[mirror])
+        elif turn in TURNS:
+            point = point.rotate(sympy.rad(TURNS[turn]))
+        else:
+            point = point.translate(*arrow)
+    return point_text(point)
+
+
+def zeros(asked, roots):
+    """By the coefficients of the polynomial, by Vieta's formulas."""
+    polynomial = sympy.Poly.from_expr(sympy.prod(X - root for root in roots), X)
+    _, second, third, *_, last = (*polynomial.all_coeffs()[:3], polynomial.all_coeffs()[-1])
+    return {
+        "the larger zero": max(sympy.roots(polynomial)),
+        "the smaller zero": min(sympy.roots(polynomial)),
+        "the sum of all zeros": -second,
+        "the product of all zeros": (-1) ** len(roots) * last,
+        "the sum of the squares of all zeros": second**2 - 2 * third,
+    }[asked]
+
+
+def area_under(*nodes):
+    total = 0
+    for (x, y), (z, w) in itertools.pairwise(nodes):
+        height = y + sympy.Rational(w - y, z - x) * (X - x)
+        total += sympy.integrate(height, (X, x, z))
+    return total
+
+
+def formula(kind, factor, shift, rest):
+    """The function itself, with which that of the answer is compared."""
+    power = {"line": X, "square": (X - shift) ** 2, "absolute": sympy.Abs(X - shift)}[kind]
+    return factor * power + rest
+
+
+def number_at(first, step, parts, arrow):
+    return sympy.interpolate([(0, first), (parts, first + parts * step)], X).subs(X, arrow)
+
+
+def ruler(*bars):
+    first, *second = (len(range(start, end)) for start, end in bars)
+    return sympy.Rational(abs(first - sum(second)), 10)
+
+
+def road(nodes, squares, km):
+    """By unit steps along the road."""
+    steps = 0
+    for (x, y), (z, w) in itertools.pairwise(nodes):
+        steps += len(range(min(x, z), max(x, z))) + len(range(min(y, w), max(y, w)))
+    return sympy.Rational(km, squares) * steps
+
+
+def grid_paths(columns, rows, barriers):
+    """By the adjacency matrix of the streets: its power counts ways."""
+    graph = networkx.grid_2d_graph(columns + 1, rows + 1, create_using=networkx.DiGraph)
+    graph.remove_edges_from([(a, b) for a, b in graph.edges if sum(b) < sum(a)])
+    graph.remove_nodes_from(barriers)
+    nodes = list(graph)
+    power = np.linalg.matrix_power(
+        networkx.to_numpy_array(graph, nodelist=nodes, dtype=np.int64), columns + rows
+    )
+    return int(power[nodes.index((0, 0)), nodes.index((columns, rows))])
+
+
+def fraction_of_shape(kind, rows):
+    """By areas in the smallest common unit."""
+    unit = math.lcm(*map(len, rows))
+    shaded = sum(unit // len(parts) * sum(parts) for parts in rows)
+    return Fraction(shaded, unit * len(rows))
+
+
+def symmetry(size, axis, colored):
+    """By flipping an array of the squares."""
+    whole = np.zeros((size, size), bool)
+    whole[tuple(zip(*colored, strict=True))] = True
+    flips = {"|": lambda a: a[::-1], "-": lambda a: a[:, ::-1]}
+    flips |= {"/": lambda a: a.T, "\\": lambda a: a[::-1, ::-1].T}
+    for way in "|-" if axis == "+" else axis:
+        whole |= flips[way](whole)
+    return int(whole.sum()) - len(colored)
+
+
 SOLVERS = {
+    "lattice_area": lambda size, corners: abs(sympy.Polygon(*corners).area),
+    "intersection": intersection,
+    "transformation": transformation,
+    "zeros": zeros,
+    "area_under": area_under,
+    "formula": formula,
+    "number_line": number_at,
+    "ruler": ruler,
+    "map_scale": road,
+    "grid_paths": grid_paths,
+    "fraction_of_shape": fraction_of_shape,
+    "symmetry": symmetry,
     "composed_area": lambda *columns: len(grid_cells(columns)),
     "composed_perimeter": perimeter,
     "shaded_area": shaded_area,
