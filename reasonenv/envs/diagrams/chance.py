@@ -14,7 +14,7 @@ class _Spinner(Family):
     """One or two spinners of equal sectors with numbers; the probability of an event.
 
     Levels: an even number; a number above five; a prime; odd numbers on two; a sum of two above
-    nine. A spinner has 5 to 8 sectors at level 1, 7 to 12 at 2 and 3, 4 to 6 at 4 and 5.
+    nine. One spinner has 7 to 12 sectors, two have 4 to 6 each.
     """
 
     name = "spinner"
@@ -29,15 +29,9 @@ class _Spinner(Family):
     height = 364
 
     def sample(self, rng: random.Random, level: int) -> Operands:
-        count = rng.randint(*((5, 8), (7, 12), (7, 12), (4, 6), (4, 6))[level - 1])
-        if level > 3:
-            wheels = [rng.choices(range(1, 10), k=count) for _ in range(2)]
-            return level, *map(tuple, wheels)
-        good = [number for number in range(1, 10) if _is_good(level, number)]
-        rest = [number for number in range(1, 10) if number not in good]
-        right = rng.randint(1, count - 1)
-        numbers = rng.choices(good, k=right) + rng.choices(rest, k=count - right)
-        return level, tuple(rng.sample(numbers, count))
+        count = rng.randint(7, 12) if level < 4 else rng.randint(4, 6)
+        wheels = [sorted(rng.choices(range(1, 10), k=count)) for _ in range(1 + level // 4)]
+        return level, *map(tuple, sorted(wheels))
 
     def draw(self, scene: Scene, operands: Operands) -> None:
         _, *wheels = operands
@@ -45,7 +39,7 @@ class _Spinner(Family):
         for place, numbers in enumerate(wheels):
             center = complex(448 * (2 * place + 1) / (2 * len(wheels)), 182)
             turn, start = 360 / len(numbers), scene.rng.randrange(360)
-            for sector, number in enumerate(numbers):
+            for sector, number in enumerate(scene.rng.sample(numbers, len(numbers))):
                 rim = arc_points(center, radius, start + turn * sector, turn)
                 scene.polygon(center, *rim, fill=scene.tint(sector % 8))
                 middle = (rim[0] + rim[-1]) / 2 - center
@@ -58,11 +52,10 @@ class _Spinner(Family):
         results = list(product(*wheels))
         good = sum(_is_good(level, *result) for result in results)
         answer = Fraction(good, len(results))
-        text = f"{good} of {len(results)} equally likely results are good: "
-        return Solution(answer, f"{text}{good}/{len(results)} = {text_of(answer)}.")
-
-    def canonical(self, operands: Operands) -> Operands:
-        return operands[0], *sorted(tuple(sorted(numbers)) for numbers in operands[1:])
+        text = (
+            f"Of all results, equally likely, {good}/{len(results)} = {text_of(answer)} are good."
+        )
+        return Solution(answer, text)
 
 
 def _is_good(level: int, x: int, y: int = 0) -> bool:
@@ -89,8 +82,9 @@ class _Marbles(Family):
     height = 308
 
     def sample(self, rng: random.Random, level: int) -> Operands:
-        counts = tuple(rng.randint(2, 7) for _ in range(3))
-        return level, tuple(rng.sample(("red", "blue", "green", "gray"), 3)), counts
+        names, named = rng.sample(("red", "blue", "green", "gray"), 3), 1 + level // 5
+        names = *sorted(names[:named]), *sorted(names[named:])
+        return level, names, tuple(rng.randint(2, 7) for _ in names)
 
     def draw(self, scene: Scene, operands: Operands) -> None:
         _, names, counts = operands
@@ -116,11 +110,6 @@ class _Marbles(Family):
         steps = " * ".join(f"{count}/{of}" for count, of in draws)
         order = ", in either order" if level == 5 else ""
         return Solution(answer, f"Of {total} marbles{order}: {steps} = {text_of(answer)}.")
-
-    def canonical(self, operands: Operands) -> Operands:
-        level, *marbles = operands
-        pairs, used = list(zip(*marbles, strict=True)), 1 + level // 5
-        return level, *sorted(pairs[:used]), *sorted(pairs[used:])
 
 
 @register
@@ -150,11 +139,10 @@ class _ProbabilityTree(Family):
         level, *chances = operands
         nodes = 24 + 182j, 200 + 94j, 200 + 270j
         leaves = [complex(406, y) for y in (46, 142, 222, 318)]
-        for start, ends, chance in zip(
-            nodes, (nodes[1:], leaves[:2], leaves[2:]), chances, strict=True
-        ):
+        pairs = nodes[1:], leaves[:2], leaves[2:]
+        for start, ends, chance in zip(nodes, pairs, chances, strict=True):
             for end, share, name in zip(ends, (chance, 1 - chance), ("win", "lose"), strict=True):
-                scene.line(start, end)
+                scene.line(start, end, is_ground=True)
                 scene.label(name, end, size=19, has_plate=True)
                 if name == "win" or level == 1:
                     text = f"{share.numerator}/{share.denominator}"
@@ -189,39 +177,33 @@ class _Venn(Family):
         "all three clubs",
     )
     height = 392
-    _CENTERS = (170 + 160j, 278 + 160j, 224 + 250j)
+    _PARTS = ((1, 3), (1, 2), (1, 2, 3, 5, 6, 7), (3, 5, 6), (7,))
+    """Of each level; part 6, which is 110 in binary, is in the second and the third club alone."""
 
     def sample(self, rng: random.Random, level: int) -> Operands:
         return level, tuple(rng.randint(2, 19) for _ in range(4 if level < 3 else 8))
 
     def draw(self, scene: Scene, operands: Operands) -> None:
         level, numbers = operands
-        centers = self._CENTERS[: 2 if level < 3 else 3]
-        middle = sum(centers) / len(centers)
+        clubs = ("chess", 84 + 48j, 170 + 160j), ("choir", 364 + 48j, 278 + 160j)
+        spots = 66 + 344j, 126 + 160j, 322 + 160j, 224 + 160j
+        if level > 2:
+            clubs = *clubs, ("judo", 344 + 320j, 224 + 250j)
+            spots = *spots[:1], 140 + 138j, 308 + 138j, 224 + 118j, 224 + 302j
+            spots = *spots, 160 + 226j, 288 + 226j, 224 + 192j
         scene.rectangle(10 + 10j, 428 + 372j, width=0.8)
-        names = ("chess", 84 + 48j), ("choir", 364 + 48j), ("judo", 344 + 320j)
-        for place, (center, (name, at)) in enumerate(zip(centers, names, strict=False)):
+        for place, (name, at, center) in enumerate(clubs):
             scene.circle(center, 96, color=scene.accent(place), width=1.4)
             scene.label(name, at, color=scene.accent(place))
-        # Part number 6 is 110 in binary: not in the first set, but in the other two.
-        for part, number in enumerate(numbers):
-            inside = [center for place, center in enumerate(centers) if part >> place & 1]
-            at = 66 + 344j
-            if inside:
-                mean = sum(inside) / len(inside)
-                at = mean + (0.5, 1.2, 0)[len(inside) - 1] * (mean - middle)
-            scene.label("?" if level == 5 and part == 7 else str(number), at, size=20)
+        for part, (spot, number) in enumerate(zip(spots, numbers, strict=True)):
+            scene.label("?" if level == 5 and part == 7 else str(number), spot, size=20)
         if level == 5:
             scene.label(f"{sum(numbers)} pupils in all", 224 + 30j, size=19)
 
     def solve(self, operands: Operands) -> Solution:
         level, numbers = operands
+        terms = [numbers[part] for part in self._PARTS[level - 1]]
+        steps, answer = " + ".join(map(str, terms)), sum(terms)
         if level == 5:
-            *others, x = numbers
-            terms, total = " - ".join(map(str, others)), sum(numbers)
-            return Solution(x, f"The others leave {total} - {terms} = {x}.")
-        parts = ((1, 3), (1, 2), (1, 2, 3, 5, 6, 7), (3, 5, 6))[level - 1]
-        terms = [numbers[part] for part in parts]
-        return Solution(
-            sum(terms), f"The parts add up: {' + '.join(map(str, terms))} = {sum(terms)}."
-        )
+            steps = " - ".join(map(str, (sum(numbers), *numbers[:-1])))
+        return Solution(answer, f"By the numbers of the parts it is {steps} = {answer}.")

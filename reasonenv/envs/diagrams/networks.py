@@ -1,9 +1,7 @@
 """Ways in a network, circuits of gates and flow charts."""
 
 import random
-from collections.abc import Iterator, Sequence
-from heapq import heappop, heappush
-from itertools import product
+from itertools import accumulate, product
 
 from reasonenv.envs.diagrams.family import Family, Operands, Solution, asking, register
 from reasonenv.envs.diagrams.scene import Scene
@@ -49,16 +47,13 @@ class _ShortestWay(Family):
 
     def solve(self, operands: Operands) -> Solution:
         columns, rows, roads = operands
-        heap, closed, way = [(0, (0,))], set(), (0,)
-        while way[-1] != columns * rows - 1:
-            length, way = heappop(heap)
-            if way[-1] not in closed:
-                closed.add(way[-1])
-                for start, end, more in roads:
-                    for here, there in ((start, end), (end, start)):
-                        if here == way[-1]:
-                            heappush(heap, (length + more, (*way, there)))
-        towns = "".join(_LETTERS[town] for town in way)
+        best = {0: (0, "A")}
+        for start, end, more in roads * len(roads):
+            for here, there in ((start, end), (end, start)):
+                length, towns = best.get(here, (10**6, ""))
+                way = length + more, towns + _LETTERS[there]
+                best[there] = min(best.get(there, way), way)
+        length, towns = best[columns * rows - 1]
         return Solution(length, f"The shortest way is {towns}, of length {length}.")
 
 
@@ -109,21 +104,16 @@ class _LogicGates(Family):
             scene.label(str(lamp), complex(400, y), size=20)
 
     def solve(self, operands: Operands) -> Solution:
-        texts, lamps = [], []
-        for lamp, bits, gates in operands:
-            *_, output = values = list(_outputs(bits, gates))
-            texts.append(", ".join(map(str, values)))
-            lamps += [lamp] * output
+        outputs = []
+        for _, bits, gates in operands:
+            steps = zip(gates, bits[1:], strict=True)
+            *_, output = accumulate(
+                steps, lambda x, step: _GATES[step[0]](x, step[1]), initial=bits[0]
+            )
+            outputs.append(output)
+        lamps = [lamp for (lamp, *_), output in zip(operands, outputs, strict=True) if output]
         total = f"{' + '.join(map(str, lamps)) or 0} = {sum(lamps)}"
-        return Solution(sum(lamps), f"The gates give {'; '.join(texts)}, so the sum is {total}.")
-
-
-def _outputs(bits: Sequence[int], gates: Sequence[str]) -> Iterator[int]:
-    """Outputs of the gates of a row, from the left to the right."""
-    output = bits[0]
-    for bit, gate in zip(bits[1:], gates, strict=True):
-        output = _GATES[gate](output, bit)
-        yield output
+        return Solution(sum(lamps), f"The last gates give {outputs}, so the sum is {total}.")
 
 
 _STEPS = {
@@ -157,20 +147,20 @@ class _FlowChart(Family):
         texts = [f"start with {start}", *(f"{name} {number}" for name, number in steps)]
         question = [] if limit is None else [f"above {limit}?"]
         boxes = [*texts, *question, "result"]
-        gap = 392 / (len(boxes) - 1)
+        gap, foot = 392 / (len(boxes) - 1), 0
         for place, text in enumerate(boxes):
-            at = complex(200, 28 + gap * place)
+            at, half = complex(200, 28 + gap * place), 30j if text in question else 22j
             if place:
-                scene.arrow(at - 1j * (gap - 22), at - 22j)
+                scene.arrow(complex(200, foot), at - half)
+            foot = (at + half).imag
             if text in question:
-                scene.polygon(at - 100, at - 30j, at + 100, at + 30j, fill=scene.tint(1))
-                back = complex(360, 28 + gap * 0.5)
-                scene.line(at + 100, complex(360, at.imag), back)
-                scene.arrow(back, complex(200, back.imag))
+                scene.polygon(at - 100, at - half, at + 100, at + half, fill=scene.tint(1))
+                scene.line(at + 100, complex(360, at.imag), complex(360, 28 + gap / 2))
+                scene.arrow(complex(360, 28 + gap / 2), complex(200, 28 + gap / 2))
                 scene.label("no", at + 120, -1j)
-                scene.label("yes", at + 40j, 1)
+                scene.label("yes", at + half + 14j, 1)
             else:
-                scene.rectangle(at - 92 - 22j, 184 + 44j, fill=scene.tint())
+                scene.rectangle(at - 92 - half, 184 + 2 * half, fill=scene.tint())
             scene.label(text, at, size=19)
 
     def solve(self, operands: Operands) -> Solution:

@@ -51,11 +51,6 @@ class _NumberPyramid(Family):
         steps = f"From the lowest row up, the top is {' + '.join(terms)} = {top}"
         return Solution(answer, steps + ("." if place is None else f", so x = {answer}."))
 
-    def canonical(self, operands: Operands) -> Operands:
-        base, place = operands
-        turned = base[::-1], None if place is None else len(base) - 1 - place
-        return min(operands, turned, key=str)
-
 
 def _top(base: tuple[int, ...]) -> int:
     return sum(comb(len(base) - 1, place) * number for place, number in enumerate(base))
@@ -147,23 +142,20 @@ class _Balance(Family):
     def draw(self, scene: Scene, operands: Operands) -> None:
         for place, pans in enumerate(operands):
             y = (240, 140, 310)[place + len(operands) - 1]
-            scene.line(complex(90, y), complex(358, y), width=1.6)
-            scene.polygon(
-                complex(224, y), complex(204, y + 40), complex(244, y + 40), fill=scene.pale
-            )
-            for middle, (discs, blocks, weight) in zip((112, 336), pans, strict=True):
-                scene.line(complex(middle - 92, y - 14), complex(middle + 92, y - 14), width=1.3)
-                scene.line(complex(middle, y - 14), complex(middle, y))
-                kinds = ["disc"] * discs + ["block"] * blocks + ["weight"] * (weight > 0)
-                for spot, kind in enumerate(kinds):
-                    at = complex(middle + 38 * (spot - (len(kinds) - 1) / 2), y - 32)
-                    if kind == "disc":
+            scene.line(complex(20, y), complex(428, y), width=1.6)
+            foot = complex(204, y + 40), complex(244, y + 40)
+            scene.polygon(complex(224, y), *foot, fill=scene.pale)
+            for middle, (discs, blocks, weight) in zip((116, 332), pans, strict=True):
+                things = ["o"] * discs + ["#"] * blocks + [str(weight)] * (weight > 0)
+                for spot, thing in enumerate(things):
+                    at = complex(middle + 38 * (spot - (len(things) - 1) / 2), y - 18)
+                    if thing == "o":
                         scene.circle(at, 16, fill=scene.accent(0))
-                    elif kind == "block":
-                        scene.rectangle(at - 15 - 14j, 30 + 30j, fill=scene.accent(1))
                     else:
-                        scene.rectangle(at - 18 - 14j, 36 + 30j)
-                        scene.label(str(weight), at + 1j, size=18)
+                        fill = scene.accent(1) if thing == "#" else None
+                        scene.rectangle(at - 17 - 15j, 34 + 31j, fill=fill)
+                    if thing.isdigit():
+                        scene.label(thing, at, size=18)
 
     def solve(self, operands: Operands) -> Solution:
         (discs, blocks, rest), *others = (

@@ -197,12 +197,9 @@ class _StemAndLeaf(_Measure):
 
     def value(self, ask: str, data: Sequence[int]) -> Fraction:
         """The measure of all data in order."""
-        half = len(data) // 2
-        return (
-            Fraction(data[half] + data[~half], 2)
-            if ask == "median"
-            else Fraction(data[-1] - data[0])
-        )
+        if ask == "range":
+            return Fraction(data[-1] - data[0])
+        return Fraction(data[len(data) // 2] + data[~(len(data) // 2)], 2)
 
     def draw(self, scene: Scene, operands: Operands) -> None:
         _, *sets = operands
@@ -245,8 +242,9 @@ class _Pictograph(Family):
     def sample(self, rng: random.Random, level: int) -> Operands:
         part, key = (4, 4, 2, 1, 2)[level - 1], 4 * rng.randint(1, 6)
         quarters = [part * number for number in rng.sample(range(1, 28 // part), 4)]
-        names = rng.sample(_NAMES, 2) if level in (1, 5) else _NAMES[:2]
-        return level, rng.choice(("apples", "books", "goals")), key, tuple(quarters), *names
+        thing, one, other = rng.choice(("apples", "books", "goals")), *rng.sample(_NAMES, 2)
+        names = one if level in (1, 5) else "", other if level == 5 else ""
+        return level, thing, key, tuple(quarters), *names
 
     def draw(self, scene: Scene, operands: Operands) -> None:
         level, thing, key, quarters, _, other = operands
@@ -266,12 +264,11 @@ class _Pictograph(Family):
     def solve(self, operands: Operands) -> Solution:
         level, _, key, quarters, *names = operands
         rows = dict(zip(_NAMES, (Fraction(count, 4) for count in quarters), strict=True))
-        used = rows.values() if level in (2, 3, 4) else [rows[names[0]]]
+        used = [rows[name] for name in (_NAMES if level in (2, 3, 4) else names[:1])]
+        known = rows.get(names[1], Fraction(1))
         terms, answer = " + ".join(map(text_of, used)), int(key * sum(used))
-        known = f"{text_of(rows[names[1]])} symbols are {text_of(key * rows[names[1]])}. " * (
-            level == 5
-        )
-        return Solution(answer, f"{known}A symbol stands for {key}: {key} * ({terms}) = {answer}.")
+        text = f"{text_of(known)} of a symbol is {text_of(key * known)}, so one is {key}"
+        return Solution(answer, f"{text}: {key} * ({terms}) = {answer}.")
 
 
 def _symbol(scene: Scene, center: complex, quarters: int) -> None:

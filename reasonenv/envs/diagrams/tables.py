@@ -19,13 +19,13 @@ class _TwoWayTable(Family):
     questions = asking()
     asks = (
         "the number of pupils of class {2}",
-        "the number of pupils who do {3}",
-        "the exact probability that a random pupil is in class {2} and does {3}",
-        "the exact probability that a random pupil does {3}",
-        "the exact probability that a random pupil of class {2} does {3}",
+        "the number of pupils who play {3}",
+        "the exact probability that a random pupil is in class {2} and plays {3}",
+        "the exact probability that a random pupil plays {3}",
+        "the exact probability that a random pupil of class {2} plays {3}",
     )
     height = 280
-    _SPORTS = ("chess", "judo", "dance")
+    _SPORTS = ("chess", "tennis", "football")
 
     def sample(self, rng: random.Random, level: int) -> Operands:
         table = tuple(tuple(rng.randint(2, 18) for _ in range(3)) for _ in range(3))
@@ -43,11 +43,12 @@ class _TwoWayTable(Family):
 
     def solve(self, operands: Operands) -> Solution:
         level, table, row, sport = operands
-        across = table["ABC".index(row or "A")]
-        place = self._SPORTS.index(sport or "chess")
-        down, all_numbers = [numbers[place] for numbers in table], sum(table, ())
-        part = (across, down, [across[place]], down, [across[place]])[level - 1]
-        whole = ((1,), (1,), all_numbers, all_numbers, across)[level - 1]
+        whole = across = table["ABC".index(row or "A")]
+        down = [numbers[self._SPORTS.index(sport or "chess")] for numbers in table]
+        cell = [across[self._SPORTS.index(sport or "chess")]]
+        part = (across, down, cell, down, cell)[level - 1]
+        if level < 5:
+            whole = (1,) if level < 3 else sum(table, ())
         answer = Fraction(sum(part), sum(whole))
         terms = [" + ".join(map(str, numbers)) for numbers in (part, whole)]
         return Solution(answer, f"({terms[0]}) / ({terms[1]}) = {text_of(answer)}.")
@@ -73,9 +74,9 @@ class _Clocks(Family):
     def draw(self, scene: Scene, operands: Operands) -> None:
         numbers, *times = operands
         for time, x, name in zip(times, (118, 330), ("start", "end"), strict=True):
-            scene.circle(complex(x, 124), 100, width=1.3, fill=scene.tint())
+            scene.circle(complex(x, 124), 100, width=1.3, fill=scene.tint(), is_ground=True)
             for minute in range(60):
-                _hand(scene, x, (91, 96)[minute % 5 > 0], 100, minute, 0.8)
+                _hand(scene, x, (89, 96)[minute % 5 > 0], 100, minute, 0.9)
             for hour in range(12 // numbers, 13, 12 // numbers) if numbers else ():
                 scene.label(str(hour), complex(x, 124) + arc_points(0, 77, 90 - 30 * hour, 0)[0])
             _hand(scene, x, 0, 42, time / 12, 2.6)

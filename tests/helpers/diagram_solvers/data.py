@@ -222,7 +222,7 @@ def two_way_table(level, table, row, sport):
     pupils = [
         (name, activity)
         for name, numbers in zip("ABC", table, strict=True)
-        for activity, number in zip(("chess", "judo", "dance"), numbers, strict=True)
+        for activity, number in zip(("chess", "tennis", "football"), numbers, strict=True)
         for _ in range(number)
     ]
     good = [pupil for pupil in pupils if pupil[0] in (row or "ABC") and sport in ("", pupil[1])]
