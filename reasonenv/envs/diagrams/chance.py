@@ -52,9 +52,7 @@ class _Spinner(Family):
         results = list(product(*wheels))
         good = sum(_is_good(level, *result) for result in results)
         answer = Fraction(good, len(results))
-        text = (
-            f"Of all results, equally likely, {good}/{len(results)} = {text_of(answer)} are good."
-        )
+        text = f"Of all equally likely results {good}/{len(results)} = {text_of(answer)} are good."
         return Solution(answer, text)
 
 

@@ -178,10 +178,10 @@ class _LineChart(_Chart):
                 scene.dot(point, scene.accent(series))
 
 
-_CHOICES = (
-    ("pupils", ("football", "tennis", "chess", "dance", "judo")),
-    ("guests", ("tea", "coffee", "juice", "water", "milk")),
-)
+_CHOICES = {
+    "pupils": ("football", "tennis", "chess", "dance", "judo"),
+    "guests": ("tea", "coffee", "juice", "water", "milk"),
+}
 
 
 @register
@@ -194,26 +194,24 @@ class _PieChart(Family):
 
     name = "pie_chart"
     questions = asking()
+    asks = (
+        "the percentage of {1} who chose {2[0]}",
+        *["the number of {1} who chose {2[0]}"] * 3,
+        "the number of all {1}",
+    )
 
     def sample(self, rng: random.Random, level: int) -> Operands:
-        rest, shares = 100 if level == 1 else 20, []
-        least = rest // 10
-        for left in range(rng.choice((3, 4)), 0, -1):
+        rest, shares, group = 100 if level == 1 else 20, [], rng.choice(list(_CHOICES))
+        least, names = rest // 10, rng.sample(_CHOICES[group], rng.choice((4, 5)))
+        for left in range(len(names) - 1, 0, -1):
             shares.append(rng.randint(least, min(4 * least, rest - least * left)))
             rest -= shares[-1]
-        shares = rng.sample([*shares, rest], len(shares) + 1)
-        return rng.randrange(2), level, 20 * rng.randint(2, 18), tuple(shares)
-
-    def words(self, operands: Operands) -> Operands:
-        group, names = _CHOICES[operands[0]]
-        what = "percentage" if operands[1] == 1 else "number"
-        return (f"the {what} of {group} who chose {names[0]}", f"the number of all {group}")[
-            operands[1] // 5 :
-        ]
+        shares = rng.sample([*shares, rest], len(names))
+        total = 20 * rng.randint(2, 18) if level > 1 else 0
+        return level, group, tuple(names), total, tuple(shares)
 
     def draw(self, scene: Scene, operands: Operands) -> None:
-        theme, level, total, shares = operands
-        group, names = _CHOICES[theme]
+        level, group, names, total, shares = operands
         whole, start = sum(shares), scene.rng.randrange(360)
         known = f"{names[1]}: {total * shares[1] // whole} {group}"
         title = (group.capitalize(), *[f"{total} {group}"] * 2, known, known)[level - 1]
@@ -229,18 +227,12 @@ class _PieChart(Family):
             start += turn
 
     def solve(self, operands: Operands) -> Solution:
-        _, level, total, (first, *others) = operands
-        unit = (1, 5, 18, 18, 18)[level - 1]
-        full, missing, other = 360 if unit == 18 else 100, unit * first, unit * others[0]
-        part, number = total * missing // full, total * other // full
-        text = (
-            f"The missing part is {full} - {' - '.join(str(unit * x) for x in others)} = {missing}"
-        )
-        answer, steps = (
-            (missing, ""),
-            (part, f", and {total} * {missing} / {full} = {part}"),
-            (part, f", and {total} * {missing} / {full} = {part}"),
-            (part, f", and {number} * {missing} / {other} = {part}"),
-            (total, f", and {number} * {full} / {other} = {total}"),
-        )[level - 1]
-        return Solution(answer, f"{text}{steps}.")
+        level, *_, total, shares = operands
+        full = 100 if level < 3 else 360
+        missing, other, *_ = parts = [full * share // sum(shares) for share in shares]
+        known, part = total * other // full, full if level == 5 else missing
+        wholes = (100, full), (total, full), (total, full), (known, other), (known, other)
+        amount, whole = wholes[level - 1]
+        answer = amount * part // whole
+        text = f"The missing part is {full} - {' - '.join(map(str, parts[1:]))} = {missing}"
+        return Solution(answer, f"{text}. {amount} * {part} / {whole} = {answer}.")

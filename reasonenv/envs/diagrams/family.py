@@ -129,7 +129,7 @@ def asking(quantity: str = "{0}") -> tuple[str, ...]:
         f"What is {quantity}?",
         f"Find {quantity}.",
         f"Look at the figure and work out {quantity}.",
-        f"Determine {quantity} from the figure.",
+        f"Use the figure to determine {quantity}.",
     )
 
 

@@ -1,7 +1,8 @@
 """Ways in a network, circuits of gates and flow charts."""
 
 import random
-from itertools import accumulate, product
+from functools import reduce
+from itertools import product
 
 from reasonenv.envs.diagrams.family import Family, Operands, Solution, asking, register
 from reasonenv.envs.diagrams.scene import Scene
@@ -80,12 +81,9 @@ class _LogicGates(Family):
 
     def sample(self, rng: random.Random, level: int) -> Operands:
         count, kinds = ((1, 2), (1, 3), (2, 3), (2, 5), (3, 5))[level - 1]
+        names = list(_GATES)[:kinds]
         return tuple(
-            (
-                lamp,
-                tuple(rng.choices((0, 1), k=count + 1)),
-                tuple(rng.choices(list(_GATES)[:kinds], k=count)),
-            )
+            (lamp, tuple(rng.choices((0, 1), k=count + 1)), tuple(rng.choices(names, k=count)))
             for lamp in rng.sample(range(2, 30), 4)
         )
 
@@ -107,9 +105,7 @@ class _LogicGates(Family):
         outputs = []
         for _, bits, gates in operands:
             steps = zip(gates, bits[1:], strict=True)
-            *_, output = accumulate(
-                steps, lambda x, step: _GATES[step[0]](x, step[1]), initial=bits[0]
-            )
+            output = reduce(lambda x, step: _GATES[step[0]](x, step[1]), steps, bits[0])
             outputs.append(output)
         lamps = [lamp for (lamp, *_), output in zip(operands, outputs, strict=True) if output]
         total = f"{' + '.join(map(str, lamps)) or 0} = {sum(lamps)}"
@@ -136,7 +132,8 @@ class _FlowChart(Family):
     def sample(self, rng: random.Random, level: int) -> Operands:
         start = rng.randint(5, 20)
         if level < 4:
-            steps = [(name, rng.randint(2, 12)) for name in rng.choices(list(_STEPS), k=level + 1)]
+            names = rng.choices(list(_STEPS), k=level + 1)
+            steps = [(name, rng.randint(2, 3 if name[0] == "m" else 12)) for name in names]
             return start, tuple(steps), None
         last = rng.choice(("add", "subtract")), rng.randint(1, 4)
         steps = ("multiply by", rng.choice((2, 3))), last

@@ -1,4 +1,4 @@
-"""Unknown numbers in pyramids, bars and balances, and patterns that grow."""
+"""Unknown numbers in pyramids and on balances, and patterns that grow."""
 
 import random
 from math import comb
@@ -29,19 +29,16 @@ class _NumberPyramid(Family):
     def draw(self, scene: Scene, operands: Operands) -> None:
         base, place = operands
         rows, width, height = len(base), 400 / len(base), 290 / len(base)
-        texts = {(0, i): signed(number) for i, number in enumerate(base) if i != place}
-        texts[rows - 1, 0] = "?" if place is None else signed(_top(base))
-        if place is not None:
-            texts[0, place] = "?"
+        texts = {(0, i): signed(number) for i, number in enumerate(base)}
+        texts[rows - 1, 0] = signed(_top(base))
+        texts[(rows - 1, 0) if place is None else (0, place)] = "?"
         for row in range(rows):
             for brick in range(rows - row):
                 corner = complex(24 + (brick + row / 2) * width, 310 - height * (row + 1))
-                size = complex(width, height)
-                is_shown = (row, brick) in texts
-                fill = scene.tint() if texts.get((row, brick)) == "?" else None
-                scene.rectangle(corner, size, fill=fill)
-                if is_shown:
-                    scene.label(texts[row, brick], corner + size / 2)
+                size, text = complex(width, height), texts.get((row, brick), "")
+                scene.rectangle(corner, size, fill=scene.tint() if text == "?" else None)
+                if text:
+                    scene.label(text, corner + size / 2)
 
     def solve(self, operands: Operands) -> Solution:
         base, place = operands
@@ -54,59 +51,6 @@ class _NumberPyramid(Family):
 
 def _top(base: tuple[int, ...]) -> int:
     return sum(comb(len(base) - 1, place) * number for place, number in enumerate(base))
-
-
-@register
-class _BarModel(Family):
-    """Bars of equal units for two children; how many the first one has.
-
-    Levels: the number of the second bar is known; the total; the difference; the total, with a
-    part more in the second bar; the same with several units.
-    """
-
-    name = "bar_model"
-    questions = asking("Ana's number of stickers, where boxes without a number are equal")
-    height = 280
-
-    def sample(self, rng: random.Random, level: int) -> Operands:
-        own, units = rng.choice((1, 2)), rng.randint(2, 5)
-        known = ("second", "total", "difference", "total", "total")[level - 1]
-        more = rng.randint(3, 30) if level > 3 else 0
-        own, units = (1, 1) if level == 4 else (own, own + units - 1)
-        return known, own, units, more, rng.randint(3, 12 + 6 * level)
-
-    def draw(self, scene: Scene, operands: Operands) -> None:
-        known, own, units, more, unit = operands
-        second = units * unit + more
-        width = min(90, (280 - 62 * (more > 0)) / units)
-        for name, count, y in (("Ana", own, 70), ("Ben", units, 160)):
-            scene.label(name, complex(44, y + 24))
-            for place in range(count):
-                corner = complex(84 + place * width, y)
-                scene.rectangle(corner, complex(width, 48), fill=scene.tint())
-        end = 84 + units * width
-        if more:
-            scene.rectangle(complex(end, 160), 62 + 48j, fill=scene.tint(2))
-            scene.label(str(more), complex(end + 31, 184))
-            end += 62
-        if known == "total":
-            scene.line(*(complex(x, y) for x, y in ((374, 70), (384, 70), (384, 208), (374, 208))))
-            scene.label(str(second + own * unit), 384 + 139j, 1)
-        else:
-            start = 84 + (own * width if known == "difference" else 0)
-            scene.line(
-                *(complex(x, y) for x, y in ((start, 214), (start, 224), (end, 224), (end, 214)))
-            )
-            value = second - (own * unit if known == "difference" else 0)
-            scene.label(str(value), complex((start + end) / 2, 224), 1j)
-
-    def solve(self, operands: Operands) -> Solution:
-        known, own, units, more, unit = operands
-        count = units + {"second": 0, "total": own, "difference": -own}[known]
-        first = f"{count} boxes are {count * unit + more} - {more} = {count * unit}"
-        answer = own * unit
-        steps = f"{first}, one is {unit}, and Ana has {own} * {unit} = {answer}."
-        return Solution(answer, steps)
 
 
 @register

@@ -2,6 +2,7 @@
 
 import random
 from fractions import Fraction
+from itertools import product
 
 from reasonenv.envs.diagrams.family import Family, Operands, Solution, asking, register, text_of
 from reasonenv.envs.diagrams.scene import Scene, arc_points
@@ -43,12 +44,9 @@ class _TwoWayTable(Family):
 
     def solve(self, operands: Operands) -> Solution:
         level, table, row, sport = operands
-        whole = across = table["ABC".index(row or "A")]
-        down = [numbers[self._SPORTS.index(sport or "chess")] for numbers in table]
-        cell = [across[self._SPORTS.index(sport or "chess")]]
-        part = (across, down, cell, down, cell)[level - 1]
-        if level < 5:
-            whole = (1,) if level < 3 else sum(table, ())
+        cells = list(zip(product("ABC", self._SPORTS), sum(table, ()), strict=True))
+        part = [n for (name, what), n in cells if row in ("", name) and sport in ("", what)]
+        whole = [n for (name, _), n in cells if level < 5 or name == row] if level > 2 else [1]
         answer = Fraction(sum(part), sum(whole))
         terms = [" + ".join(map(str, numbers)) for numbers in (part, whole)]
         return Solution(answer, f"({terms[0]}) / ({terms[1]}) = {text_of(answer)}.")

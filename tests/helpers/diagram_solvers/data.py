@@ -21,7 +21,7 @@ def chart(theme, scale, table, ask, cells):
     return abs(values[0].sum() - (values[1].sum() if len(values) > 1 else 0))
 
 
-def pie_chart(theme, level, total, shares):
+def pie_chart(level, group, names, total, shares):
     """By counting the members of a population, one or more for each part of the pie."""
     owners = [place for place, share in enumerate(shares) for _ in range(share)]
     size = Fraction(100 if level == 1 else total, len(owners))
@@ -147,24 +147,6 @@ def number_pyramid(base, place):
     return top(base) if place is None else sympy.solve(top(marked) - top(base), x)[0]
 
 
-def bar_model(known, own, units, more, unit):
-    """By trying every size of a box."""
-    first, second = own * unit, units * unit + more
-    given = {"second": second, "total": first + second, "difference": second - first}[known]
-    fits = [
-        own * size
-        for size in range(1, 100)
-        if given
-        in {
-            "second": [units * size + more],
-            "total": [(own + units) * size + more],
-            "difference": [(units - own) * size + more],
-        }[known]
-    ]
-    assert len(fits) == 1
-    return fits[0]
-
-
 def balance(*scales):
     """By trying every pair of weights."""
     fits = {
@@ -245,7 +227,6 @@ SOLVERS = {
     "two_way_table": two_way_table,
     "clocks": clocks,
     "number_pyramid": number_pyramid,
-    "bar_model": bar_model,
     "balance": balance,
     "growing_pattern": growing_pattern,
     "spinner": spinner,
