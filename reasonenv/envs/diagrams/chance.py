@@ -19,13 +19,7 @@ class _Spinner(Family):
 
     name = "spinner"
     questions = asking("the exact probability of {0}, if sectors are equally likely")
-    asks = (
-        "an even number",
-        "a number greater than 5",
-        "a prime number",
-        "odd numbers on both spinners",
-        "two numbers whose sum is greater than 9",
-    )
+    asks = ("an even number", "more than 5", "a prime number", "two odd numbers", "a sum above 9")
     height = 364
 
     def sample(self, rng: random.Random, level: int) -> Operands:
@@ -121,11 +115,11 @@ class _ProbabilityTree(Family):
     name = "probability_tree"
     questions = asking("the exact probability of {0}")
     asks = (
-        "winning both games",
-        "losing both games",
-        "winning the second game",
-        "winning exactly one of the two games",
-        "having won the first game, if the second game is won",
+        "two wins",
+        "two losses",
+        "a win in game 2",
+        "just one win",
+        "winning game 1 if 2 is won",
     )
     height = 364
 
@@ -138,6 +132,8 @@ class _ProbabilityTree(Family):
         nodes = 24 + 182j, 200 + 94j, 200 + 270j
         leaves = [complex(406, y) for y in (46, 142, 222, 318)]
         pairs = nodes[1:], leaves[:2], leaves[2:]
+        for game, x in ((1, 112), (2, 303)):
+            scene.label(f"game {game}", complex(x, 18), size=17)
         for start, ends, chance in zip(nodes, pairs, chances, strict=True):
             for end, share, name in zip(ends, (chance, 1 - chance), ("win", "lose"), strict=True):
                 scene.line(start, end, is_ground=True)
@@ -167,13 +163,7 @@ class _Venn(Family):
 
     name = "venn"
     questions = asking("the number of pupils who are in {0}")
-    asks = (
-        "the chess club",
-        "exactly one club",
-        "the chess club or the choir",
-        "exactly two clubs",
-        "all three clubs",
-    )
+    asks = ("chess", "exactly one club", "chess or choir", "exactly two clubs", "all three clubs")
     height = 392
     _PARTS = ((1, 3), (1, 2), (1, 2, 3, 5, 6, 7), (3, 5, 6), (7,))
     """Of each level; part 6, which is 110 in binary, is in the second and the third club alone."""

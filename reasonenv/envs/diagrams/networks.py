@@ -3,6 +3,7 @@
 import random
 from functools import reduce
 from itertools import product
+from operator import add, and_, mul, or_, sub, xor
 
 from reasonenv.envs.diagrams.family import Family, Operands, Solution, asking, register
 from reasonenv.envs.diagrams.scene import Scene
@@ -32,16 +33,14 @@ class _ShortestWay(Family):
 
     def draw(self, scene: Scene, operands: Operands) -> None:
         columns, rows, roads = operands
-        gap = complex(340 / (columns - 1), 340 / (rows - 1))
-        places = [
-            complex(54 + gap.real * column, 54 + gap.imag * row)
-            + complex(scene.rng.randrange(-20, 21), scene.rng.randrange(-20, 21))
-            for column, row in product(range(columns), range(rows))
-        ]
+        places = []
+        for column, row in product(range(columns), range(rows)):
+            shift = complex(scene.rng.randrange(-20, 21), scene.rng.randrange(-20, 21))
+            at = complex(54 + 340 / (columns - 1) * column, 54 + 340 / (rows - 1) * row)
+            places.append(at + shift)
         for start, end, length in roads:
             scene.line(places[start], places[end], is_ground=True)
-            middle = (places[start] + places[end]) / 2
-            scene.label(str(length), middle, size=18, has_plate=True)
+            scene.label(str(length), (places[start] + places[end]) / 2, size=18, has_plate=True)
         for place, letter in zip(places, _LETTERS, strict=False):
             scene.circle(place, 17, fill=scene.tint())
             scene.label(letter, place, size=19)
@@ -59,13 +58,8 @@ class _ShortestWay(Family):
 
 
 _LETTERS = "ABCDEFGHIJKL"
-_GATES = {
-    "AND": lambda x, y: x & y,
-    "OR": lambda x, y: x | y,
-    "XOR": lambda x, y: x ^ y,
-    "NAND": lambda x, y: 1 - (x & y),
-    "NOR": lambda x, y: 1 - (x | y),
-}
+_GATES = {"AND": and_, "OR": or_, "XOR": xor}
+_GATES |= {"NAND": lambda x, y: 1 - (x & y), "NOR": lambda x, y: 1 - (x | y)}
 
 
 @register
@@ -112,11 +106,7 @@ class _LogicGates(Family):
         return Solution(sum(lamps), f"The last gates give {outputs}, so the sum is {total}.")
 
 
-_STEPS = {
-    "add": lambda x, y: x + y,
-    "subtract": lambda x, y: x - y,
-    "multiply by": lambda x, y: x * y,
-}
+_STEPS = {"add": add, "subtract": sub, "multiply by": mul}
 
 
 @register

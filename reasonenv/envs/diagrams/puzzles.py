@@ -16,9 +16,7 @@ class _NumberPyramid(Family):
     """
 
     name = "number_pyramid"
-    questions = asking(
-        "the number marked ?, where each brick is the sum of the two bricks below it"
-    )
+    questions = asking("the number marked ?, if each brick is the sum of the two below it")
     height = 336
 
     def sample(self, rng: random.Random, level: int) -> Operands:
@@ -62,9 +60,7 @@ class _Balance(Family):
     """
 
     name = "balance"
-    questions = asking(
-        "the weight of one disc in kg, where the scales balance and numbers are in kg"
-    )
+    questions = asking("the weight of a disc in kg, if the scales balance and numbers are kg")
     height = 364
 
     def sample(self, rng: random.Random, level: int) -> Operands:
@@ -77,11 +73,9 @@ class _Balance(Family):
             [(0, rng.randint(2, 4), 0), (few, rng.randint(1, 2), 0)],
             [(2, 1, 0), (1, rng.randint(2, 3), 0)],
         )[level - 1]
-        right = few if level == 3 else 0
-        return tuple(
-            (left, (right, 0, (left[0] - right) * disc + left[1] * block + left[2]))
-            for left in lefts
-        )
+        few = few if level == 3 else 0
+        sums = [(left[0] - few) * disc + left[1] * block + left[2] for left in lefts]
+        return tuple((left, (few, 0, total)) for left, total in zip(lefts, sums, strict=True))
 
     def draw(self, scene: Scene, operands: Operands) -> None:
         for place, pans in enumerate(operands):
@@ -102,16 +96,15 @@ class _Balance(Family):
                         scene.label(thing, at, size=18)
 
     def solve(self, operands: Operands) -> Solution:
-        (discs, blocks, rest), *others = (
-            [a - b for a, b in zip(*pans, strict=True)] for pans in operands
-        )
+        rows = [[a - b for a, b in zip(*pans, strict=True)] for pans in operands]
+        (discs, blocks, rest), *others = rows
         for other, factor, weight in others:
             discs, rest = blocks * other - factor * discs, blocks * weight - factor * rest
         discs, rest = abs(discs), abs(rest)
         answer = rest // discs
         rule = "Blocks cancel" if others else "Equal weights cancel"
         return Solution(
-            answer, f"{rule}: {discs} discs are {rest} kg, and {rest} / {discs} = {answer}."
+            answer, f"{rule}: {discs} discs are {rest} kg, {rest} / {discs} = {answer}."
         )
 
 

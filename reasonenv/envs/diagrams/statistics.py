@@ -57,13 +57,9 @@ def _is_good(level: int, a: int, b: int, x: int, y: int) -> bool:
     return (y > b, x < a and y > b, y > x, y >= x + 2, x + y > b)[level - 1]
 
 
-_PLACES = {
-    "median": (2,),
-    "lower quartile": (1,),
-    "upper quartile": (3,),
-    "range": (4, 0),
-    "interquartile range": (3, 1),
-}
+# Among the five numbers of a box plot, the first less the second if there are two.
+_PLACES = {"median": (2,), "lower quartile": (1,), "upper quartile": (3,)}
+_PLACES |= {"range": (4, 0), "interquartile range": (3, 1)}
 
 
 class _Measure(Family):
