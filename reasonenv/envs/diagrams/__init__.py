@@ -47,25 +47,15 @@ from reasonenv.envs.diagrams import (
     coordinates,
     functions,
     maps,
-    networks,
     puzzles,
     scales,
     shapes,
     solids,
     statistics,
-    tables,
     triangles,
 )
-from reasonenv.envs.diagrams.family import (
-    FAMILIES,
-    LEVELS,
-    SPLITS,
-    Diagrams,
-    Family,
-    Levels,
-    Solution,
-    register,
-)
+from reasonenv.envs.diagrams.family import FAMILIES, Exercise, family
+from reasonenv.envs.diagrams.posing import Diagrams, Levels
 from reasonenv.envs.families import choose
 from reasonenv.errors import UsageError
 from reasonenv.rewards import accuracy, think_answer_format
@@ -78,13 +68,14 @@ __all__ = [
     "REWARDS",
     "SPLITS",
     "Diagrams",
-    "Family",
+    "Exercise",
     "Levels",
-    "Solution",
+    "family",
     "problems",
-    "register",
 ]
 
+LEVELS = (1, 2, 3, 4, 5)
+SPLITS = ("train", "test", "heldout")
 REWARDS = {"accuracy": (1.0, accuracy), "format": (0.1, think_answer_format)}
 MODULES = (
     angles,
@@ -95,13 +86,11 @@ MODULES = (
     coordinates,
     functions,
     maps,
-    networks,
     puzzles,
     scales,
     shapes,
     solids,
     statistics,
-    tables,
     triangles,
 )
 BUILT_IN = tuple(FAMILIES)

@@ -5,116 +5,55 @@ import random
 from fractions import Fraction
 from math import radians
 
-from reasonenv.envs.diagrams.angles import UNKNOWN
-from reasonenv.envs.diagrams.family import Family, Operands, Solution, register
+from reasonenv.envs.diagrams.family import Exercise, family
 from reasonenv.envs.diagrams.scene import Scene, arc_points
-
-TRIPLES = (
-    (3, 4, 5),
-    (5, 12, 13),
-    (8, 15, 17),
-    (7, 24, 25),
-    (20, 21, 29),
-    (12, 35, 37),
-    (9, 40, 41),
-)
-"""Whole sides of right triangles without a common factor."""
-LENGTH = (
-    "What is the length x?",
-    "Find x.",
-    "How long is the segment marked x?",
-    "Work out the length that is marked x.",
-)
+from reasonenv.envs.diagrams.triangles import draw_triple
 
 
-def draw_triple(rng: random.Random, level: int) -> tuple[int, int, int]:
-    """Sides of a right triangle, the legs in any order: more and larger ones at higher levels."""
-    first, second, longest = TRIPLES[rng.randrange((3, 3, 4, 5, 7)[level - 1])]
-    factor = rng.randint(1, (80 + 20 * level) // longest)
-    legs = (first, second) if rng.random() < 0.5 else (second, first)
-    return legs[0] * factor, legs[1] * factor, longest * factor
+@family()
+def circle_angles(rng: random.Random, level: int) -> Exercise:
+    """A circle with center O; an angle at the center or on the circle from another."""
+    kind = min(5, level + rng.randint(0, 1))
+    size = rng.randint(*((25, 80), (25, 80), (22, 68), (60, 120), (12, 78))[kind - 1])
+    # The outline, the given and the wanted angle, their sizes, and why.
+    outline, known, asked, given, x, rule = (
+        ("OACBO", "AOB", "ACB", 2 * size, size, "An inscribed angle is half the central one"),
+        ("OACBO", "ACB", "AOB", size, 2 * size, "A central angle is twice the inscribed one"),
+        ("ABCA", "CAB", "CBA", size, 90 - size, "The angle over a diameter is 90°"),
+        ("ACBDA", "ACB", "ADB", size, 180 - size, "Opposite angles add up to 180°"),
+        ("OACBOBA", "OAB", "ACB", size, 90 - size, "The central one is 180° less both equal ones"),
+    )[kind - 1]
 
-
-@register
-class _CircleAngles(Family):
-    """A circle with center O; an angle at the center or the circle from another.
-
-    Levels: the inscribed angle from the central one, or the reverse; an inscribed angle beside a
-    diameter; the opposite angle of a cyclic quadrilateral; an inscribed angle from one between a
-    chord and a radius, at level 5 alone.
-    """
-
-    name = "circle_angles"
-    questions = tuple(text + " O is the center of the circle." for text in UNKNOWN)
-
-    def sample(self, rng: random.Random, level: int) -> Operands:
-        kind = min(5, level + rng.randint(0, 1))
-        return kind, rng.randint(*((25, 80), (25, 80), (22, 68), (60, 120), (12, 78))[kind - 1])
-
-    def draw(self, scene: Scene, operands: Operands) -> None:
-        kind, size = operands
+    def draw(scene: Scene) -> None:
         half, lean = {3: 90, 5: 90 - size}.get(kind, size), scene.rng.randint(-12, 12)
         # A and B lie `half` to both sides of the bottom, C on the arc above, D on the one below.
-        angles = {"A": -90 - half, "B": -90 + half, "C": 90 + lean, "D": -90 + lean / 2}
-        angles["C"] = 2 * size if kind == 3 else angles["C"]
-        points = {name: cmath.rect(1, radians(angle)) for name, angle in angles.items()}
-        points["O"] = 0j
-        places = scene.fit([*points.values(), -1, 1, -1j, 1j], margin=40)
-        place = dict(zip(points, places, strict=False))
+        turns = [-90 - half, -90 + half, 2 * size if kind == 3 else 90 + lean, -90 + lean / 2]
+        points = [0j, *(cmath.rect(1, radians(turn)) for turn in turns)]
+        places = scene.fit([*points, -1, 1, -1j, 1j], margin=40)
+        place = dict(zip("OABCD", places, strict=False))
         scene.circle(place["O"], abs(place["A"] - place["O"]))
-        outline, given, asked = {
-            1: ("OACBO", "AOB", "ACB"),
-            2: ("OACBO", "ACB", "AOB"),
-            3: ("ABCA", "CAB", "CBA"),
-            4: ("ACBDA", "ACB", "ADB"),
-            5: ("OACBOBA", "OAB", "ACB"),
-        }[kind]
         scene.line(*(place[name] for name in outline))
         scene.dot(place["O"], radius=3.5)
-        given_text = f"{2 * size if kind == 1 else size}°"
-        for mark, text in ((given, given_text), (asked, "x")):
+        for mark, text in ((known, f"{given}°"), (asked, "x")):
             first, vertex, last = (place[name] for name in mark)
             scene.angle(first, vertex, last, text, scene.accent() if text == "x" else None)
-        for name in {*outline, "O"}:
-            away = place[name] - place["O"] or place["A"] + place["B"] - 2 * place["O"]
-            scene.label(name, place[name], away if name != "O" or kind == 3 else -away, size=18)
+        for name in sorted({*outline, "O"}):
+            scene.name(name, place[name], size=18)
 
-    def solve(self, operands: Operands) -> Solution:
-        kind, size = operands
-        rule = "An inscribed angle is half the central angle on its arc"
-        x, steps = {
-            1: (size, f"{rule}: x = {2 * size} / 2"),
-            2: (2 * size, f"{rule}: x = 2 * {size}"),
-            3: (90 - size, f"The angle on a diameter is 90°: x = 180 - 90 - {size}"),
-            4: (180 - size, f"Opposite angles add up to 180°: x = 180 - {size}"),
-            5: (
-                90 - size,
-                f"The triangle with two radii has the central angle 180 - 2 * {size} = "
-                f"{180 - 2 * size}. {rule}: x = {180 - 2 * size} / 2",
-            ),
-        }[kind]
-        return Solution(x, f"{steps} = {x}.")
+    sizes = (given, x) if kind < 3 else (given,)
+    steps = f"{rule}, so with {' and '.join(map(str, sizes))} degrees x = {x}."
+    return Exercise((kind, size), x, steps, draw)
 
 
-@register
-class _Tangent(Family):
-    """A tangent from a point to a circle, its radius and the distance of the point; one of them.
+@family()
+def tangent(rng: random.Random, level: int) -> Exercise:
+    """A tangent from a point, the radius and the distance of the point; one of them."""
+    radius, length, distance = draw_triple(rng, level)
+    if level > 2:
+        radius, length = sorted((radius, length))
+    is_radius, is_outer, outer = rng.random() < 0.5, level > 2, distance - radius
 
-    Levels: more and larger triples of whole numbers; from level 3 on the distance is given from
-    the circle instead of its center.
-    """
-
-    name = "tangent"
-    questions = tuple(text + " The line touches the circle with center O." for text in LENGTH)
-
-    def sample(self, rng: random.Random, level: int) -> Operands:
-        radius, length, distance = draw_triple(rng, level)
-        if level > 2:
-            radius, length = sorted((radius, length))
-        return rng.choice(("tangent", "radius")), level > 2, radius, length, distance
-
-    def draw(self, scene: Scene, operands: Operands) -> None:
-        asked, is_outer, radius, length, distance = operands
+    def draw(scene: Scene) -> None:
         touch = radius * complex(radius, length) / distance
         points = 0, touch, distance, radius, -radius, radius * 1j, radius * -1j
         center, touch, tip, near, *_ = scene.fit(points, margin=44)
@@ -123,53 +62,57 @@ class _Tangent(Family):
         scene.right_angle(center, touch, tip, size=12)
         scene.dot(center, radius=3.5)
         scene.label("O", center, center - tip, size=18)
-        scene.side(touch, tip, "x" if asked == "tangent" else str(length), center)
-        scene.side(center, touch, "x" if asked == "radius" else str(radius), tip)
-        inner, given = (near, distance - radius) if is_outer else (center, distance)
+        scene.side(touch, tip, str(length) if is_radius else "x", center)
+        scene.side(center, touch, "x" if is_radius else str(radius), tip)
+        inner, given = (near, outer) if is_outer else (center, distance)
         scene.side(inner, tip, str(given), touch)
 
-    def solve(self, operands: Operands) -> Solution:
-        asked, is_outer, radius, length, distance = operands
-        outer = distance - radius
-        if asked == "radius" and is_outer:
-            steps = f"x² + {length}² = (x + {outer})², so 2 * {outer} * x = {length**2 - outer**2}"
-        elif asked == "radius":
-            steps = f"x² = {distance}² - {length}² = {radius**2}"
-        else:
-            total = f"({radius} + {outer})" if is_outer else str(distance)
-            steps = f"x² = {total}² - {radius}² = {length**2}"
-        x = length if asked == "tangent" else radius
-        return Solution(x, f"A tangent is at a right angle to the radius: {steps}. So x = {x}.")
+    x = radius if is_radius else length
+    whole = str(distance)
+    if is_outer:
+        whole = f"(x + {outer})" if is_radius else f"({radius} + {outer})"
+    steps = f"x² + {length if is_radius else radius}² = {whole}², so x = {x}"
+    steps = f"A tangent is at a right angle to the radius: {steps}."
+    return Exercise((is_radius, is_outer, radius, length, distance), x, steps, draw)
 
 
-@register
-class _Chords(Family):
-    """Two chords that cross, or one and its distance from the center; the length of a part.
+@family()
+def chord(rng: random.Random, level: int) -> Exercise:
+    """A chord, its distance from the center and the radius; the length of one of them."""
+    *legs, radius = draw_triple(rng, level)
+    sides, asked = [*sorted(legs), radius], rng.randrange(3)
+    distance, half, _ = sides
 
-    Levels: half a chord, its distance or the radius by Pythagoras; with larger numbers; the fourth
-    part of two chords, with parts of up to 49, 81 and 144.
-    """
+    def draw(scene: Scene) -> None:
+        points = 0, distance, complex(distance, half), complex(distance, -half), -radius, radius
+        center, foot, end, start, *edge = scene.fit(points, margin=70)
+        scene.circle(center, abs(edge[0] - center))
+        scene.line(start, end, center, foot)
+        scene.right_angle(center, foot, end, size=12)
+        scene.dot(center, radius=3.5)
+        ends = (center, foot, end), (foot, end, center), (center, end, foot)
+        for place, (first, last, inside) in enumerate(ends):
+            text, color = ("x", scene.accent()) if place == asked else (str(sides[place]), None)
+            scene.side(first, last, text, inside, color=color)
 
-    name = "chords"
-    questions = tuple(text + " The dot, if any, is the center." for text in LENGTH)
+    x = sides[asked]
+    squares = (f"{radius}² - {half}²", f"{radius}² - {distance}²", f"{distance}² + {half}²")[asked]
+    steps = f"The line from the center is at a right angle to the chord: x² = {squares} = {x * x}"
+    return Exercise((asked, *sides), x, f"{steps}, so x = {x}.", draw)
 
-    def sample(self, rng: random.Random, level: int) -> Operands:
-        if level < 3:
-            *legs, radius = draw_triple(rng, 2 * level)
-            return rng.randrange(3), *sorted(legs), radius
-        a, b, c, d = (rng.randint(level, (7, 9, 12)[level - 3]) for _ in range(4))
-        return a * b, c * d, a * c, b * d
 
-    def draw(self, scene: Scene, operands: Operands) -> None:
-        a, b, c, x = operands
-        if a < 3:  # no part of a chord, but which length is asked for
-            return self._draw_one(scene, operands)
+@family()
+def crossing_chords(rng: random.Random, level: int) -> Exercise:
+    """Two chords that cross; the length of one part from the three others."""
+    p, q, r, s = (rng.randint(level + 1, 2 * level + 3) for _ in range(4))
+    a, b, c, x = p * q, r * s, p * r, q * s
+
+    def draw(scene: Scene) -> None:
         way = cmath.rect(1, radians(scene.rng.randint(60, 120)))
-        side = ((x - c) / 2 - (b - a) / 2 * way.real) / way.imag
-        center = complex((b - a) / 2, side)
+        up = ((x - c) / 2 - (b - a) / 2 * way.real) / way.imag
+        center = complex((b - a) / 2, up)
         radius = abs(center + a)
-        ends = -a, b, -c * way, x * way
-        points = 0, *ends, center, center + radius, center - radius
+        points = 0, -a, b, -c * way, x * way, center, center + radius, center - radius
         cross, *ends, center, edge, _ = scene.fit(points, margin=70)
         scene.circle(center, abs(edge - center))
         scene.line(ends[0], ends[1])
@@ -177,91 +120,45 @@ class _Chords(Family):
         for end, other, text in zip(ends, ends[2:] + ends[:2], (a, b, c, "x"), strict=True):
             color = scene.accent() if text == "x" else None
             scene.side(cross, end, str(text), other, color=color)
-        return None
 
-    def _draw_one(self, scene: Scene, operands: Operands) -> None:
-        asked, *lengths = operands
-        distance, half, radius = lengths
-        points = 0, distance, complex(distance, half), complex(distance, -half), -radius, radius
-        center, foot, end, start, *edge = scene.fit(points, margin=70)
-        scene.circle(center, abs(edge[0] - center))
-        scene.line(start, end, center, foot)
-        scene.right_angle(center, foot, end, size=12)
-        scene.dot(center, radius=3.5)
-        sides = (center, foot, end), (foot, end, center), (center, end, foot)
-        for place, (side, length) in enumerate(zip(sides, lengths, strict=True)):
-            text, color = ("x", scene.accent()) if place == asked else (str(length), None)
-            scene.side(side[0], side[1], text, side[2], color=color)
-
-    def solve(self, operands: Operands) -> Solution:
-        a, b, c, x = operands
-        if a < 3:
-            squares = f"{x}² - {c}²", f"{x}² - {b}²", f"{b}² + {c}²"
-            length = (b, c, x)[a]
-            return Solution(length, f"x² = {squares[a]} = {length**2}, so x = {length}.")
-        rule = "The parts of two chords that cross have equal products"
-        return Solution(x, f"{rule}: {c} * x = {a} * {b} = {a * b}, so x = {a * b} / {c} = {x}.")
+    rule = "The parts of two chords that cross have equal products"
+    steps = f"{rule}: {c} * x = {a} * {b} = {a * b}, so x = {a * b} / {c} = {x}."
+    return Exercise((a, b, c, x), x, steps, draw)
 
 
-@register
-class _CircleArea(Family):
-    """A circle, sector or ring that is shaded; its area as a multiple of π.
+@family()
+def circle_area(rng: random.Random, level: int) -> Exercise:
+    """A disc, sector or ring that is shaded; its area as a multiple of π."""
+    unit, low, high = ((1, 2, 99), (2, 1, 25), (6, 1, 8), (1, 4, 24), (6, 4, 10))[level - 1]
+    outer = rng.randint(low, high)
+    inner = rng.randint(-(-outer // 3), outer * 3 // 4) * unit if level > 3 else 0
+    outer, angle = outer * unit, 30 * rng.randint(1, 5) if level in (3, 5) else 360
+    angle = rng.choice((90, 180)) if level == 2 else angle
+    turn = 360 - angle if angle < 360 and rng.random() < 0.5 else angle
 
-    Levels: a circle by radius or diameter; a half, quarter or three quarters; any sector; a ring; a
-    sector of a ring.
-    """
-
-    name = "circle_area"
-    questions = (
-        "What is the shaded area? Give it in terms of π.",
-        "Find the exact area of the shaded region, as a multiple of π.",
-        "How large is the colored area? Leave π in your answer.",
-        "Calculate the shaded area exactly, in terms of π.",
-    )
-
-    def sample(self, rng: random.Random, level: int) -> Operands:
-        unit, low, high = ((1, 2, 40), (2, 1, 20), (6, 1, 8), (1, 4, 24), (6, 4, 10))[level - 1]
-        outer = rng.randint(low, high)
-        inner = rng.randint(-(-outer // 3), outer * 3 // 4) if level > 3 else 0
-        angle = 30 * rng.randint(1, 5) if level in (3, 5) else 360
-        angle = rng.choice((90, 180)) if level == 2 else angle
-        return outer * unit, inner * unit, angle, rng.random() < 0.5
-
-    def draw(self, scene: Scene, operands: Operands) -> None:
-        outer, inner, angle, is_other = operands
-        start, center, radius = 15 * scene.rng.randrange(24), scene.center - 20j, 150
-        shaded = (start + angle, 360 - angle) if is_other and angle < 360 else (start, angle)
+    def draw(scene: Scene) -> None:
+        center, radius, start = scene.center - 20j, 150, 15 * scene.rng.randrange(24)
+        shaded = (start + angle if turn != angle else start, turn)
         within = radius * inner / outer
         back = arc_points(center, within, *shaded)[::-1] if inner else [center]
-        edge = arc_points(center, radius, *shaded)
-        scene.polygon(*edge, *back, fill=scene.tint(), width=0)
+        scene.polygon(*arc_points(center, radius, *shaded), *back, fill=scene.tint(), width=0)
         scene.circle(center, radius)
-        first, last = (
-            arc_points(center, radius, start, turn)[-1] for turn in (0.0, min(angle, 100))
-        )
-        if angle < 360:
-            scene.line(first, center, last)
-            if angle < 180:
-                scene.angle(first, center, last, f"{angle}°")
+        first, last = (arc_points(center, radius, start, by)[-1] for by in (0, angle % 360 or 100))
+        scene.line(first, center, *([last] if angle < 360 else []))
+        if angle < 180:
+            scene.angle(first, center, last, f"{angle}°")
         scene.dot(center, radius=3.5)
         if inner:
-            last = arc_points(center, within, start, 100 if angle == 360 else angle)[-1]
             scene.circle(center, within)
-            scene.line(first, center, last)
+            edge = center + (last - center) * inner / outer
+            scene.line(center, edge)
             scene.label("R", first, first - center)
-            scene.side(center, last, "r", first)
+            scene.side(center, edge, "r", first)
             scene.label(f"R = {outer}, r = {inner}", complex(center.real, 420))
-        elif angle == 360 and is_other:
-            scene.line(first, 2 * center - first)
-            scene.side(first, 2 * center - first, str(2 * outer), 0j)
         else:
-            scene.line(center, first)
             scene.side(center, first, str(outer), last)
 
-    def solve(self, operands: Operands) -> Solution:
-        outer, inner, angle, is_other = operands
-        angle = 360 - angle if is_other and angle < 360 else angle
-        area = Fraction(angle * (outer**2 - inner**2), 360)
-        ring = f"({outer}² - {inner}²)" if inner else f"{outer}²"
-        part = f"{angle}/360 of " if angle < 360 else ""
-        return Solution(f"{area}π", f"The area is {part}{ring}π, which is {area}π.")
+    area = Fraction(turn * (outer**2 - inner**2), 360)
+    ring = f"({outer}² - {inner}²)" if inner else f"{outer}²"
+    steps = f"The area is {turn}/360 of {ring}π, which is {area}π."
+    return Exercise((outer, inner, angle, turn), f"{area}π", steps, draw)

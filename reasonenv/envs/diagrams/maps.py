@@ -5,41 +5,27 @@ from fractions import Fraction
 from itertools import pairwise
 
 from reasonenv.envs.diagrams.axes import Axes
-from reasonenv.envs.diagrams.family import Family, Operands, Solution, register, text_of
+from reasonenv.envs.diagrams.family import Exercise, family, text_of
 from reasonenv.envs.diagrams.scene import Scene
 
 
-@register
-class _MapScale(Family):
-    """Places on a squared map, a road between two of them and a bar with the scale; its length.
-
-    Levels: a straight road, and a bar of one square; roads with 1, 2, 3 and 4 turns, and bars of 2
-    to 4 squares.
-    """
-
-    name = "map_scale"
-    height = 504
-    questions = (
-        "How many km long is the road from A to B?",
-        "Use the scale: what is the length of the road between A and B, in km?",
-        "You walk along the road from A to B. How many kilometers is that?",
-        "Find the length in km of the road that joins A and B on the map.",
-    )
-
-    def sample(self, rng: random.Random, level: int) -> Operands:
-        is_across, nodes = rng.random() < 0.5, []
-        columns = sorted(rng.sample(range(9), (level + is_across) // 2 + 1))
-        x, y = columns.pop(0), rng.randrange(9)
+@family(height=504)
+def map_scale(rng: random.Random, level: int) -> Exercise:
+    """Two places on a squared map, the road between them and a bar with the scale; its length."""
+    is_across = rng.random() < 0.5
+    columns = sorted(rng.sample(range(9), (level + is_across) // 2 + 1))
+    x, y = columns.pop(0), rng.randrange(9)
+    nodes = [(x, y)]
+    for _ in range(level):
+        x = columns.pop(0) if is_across else x
+        y = y if is_across else rng.choice([row for row in range(9) if row != y])
         nodes.append((x, y))
-        for _ in range(level):
-            x = columns.pop(0) if is_across else x
-            y = y if is_across else rng.choice([row for row in range(9) if row != y])
-            nodes.append((x, y))
-            is_across = not is_across
-        return tuple(nodes), 1 if level == 1 else rng.randint(2, 4), rng.randint(2, 12)
+        is_across = not is_across
+    squares, km = 1 if level == 1 else rng.randint(2, 4), rng.randint(2, 12)
+    lengths = [abs(a[0] - b[0]) + abs(a[1] - b[1]) for a, b in pairwise(nodes)]
+    total = Fraction(sum(lengths) * km, squares)
 
-    def draw(self, scene: Scene, operands: Operands) -> None:
-        nodes, squares, km = operands
+    def draw(scene: Scene) -> None:
         axes = Axes(scene, (0, 8), (0, 8), 36 + 30j, 376 + 376j)
         for place in range(3):
             spot = axes.at(scene.rng.randint(1, 7), scene.rng.randint(1, 7))
@@ -54,71 +40,43 @@ class _MapScale(Family):
             scene.dot(point)
             scene.name(name, point)
 
-    def solve(self, operands: Operands) -> Solution:
-        nodes, squares, km = operands
-        lengths = [abs(a[0] - b[0]) + abs(a[1] - b[1]) for a, b in pairwise(nodes)]
-        total = Fraction(sum(lengths) * km, squares)
-        terms = " + ".join(map(str, lengths))
-        scale = f"{km} km are {squares} squares" if squares > 1 else f"a square is {km} km"
-        steps = f"The road is {terms} = {sum(lengths)} squares long and {scale}"
-        return Solution(total, f"{steps}: {sum(lengths)} * {km} / {squares} = {text_of(total)}.")
-
-    def canonical(self, operands: Operands) -> Operands:
-        nodes, *scale = operands
-        return min(nodes, nodes[::-1]), *scale
+    road = f"{' + '.join(map(str, lengths))} = {sum(lengths)}"
+    scale = f"{sum(lengths)} * {km} / {squares} = {text_of(total)}"
+    steps = f"The road is {road} squares long, and {squares} are {km} km: {scale}."
+    key = min(nodes, nodes[::-1]), squares, km
+    return Exercise((tuple(nodes), squares, km), total, steps, draw, key=key)
 
 
-@register
-class _GridPaths(Family):
-    """A grid of streets with barriers; the number of shortest ways between two corners.
+@family()
+def grid_paths(rng: random.Random, level: int) -> Exercise:
+    """A grid of streets with barriers; the number of shortest ways between two corners."""
+    columns, rows = ((4, 3), (5, 4), (5, 4), (5, 5), (6, 6))[level - 1]
+    columns, rows = rng.randint(columns - 1, columns), rng.randint(rows - 1, rows)
+    crossings = [(x, y) for y in range(rows + 1) for x in range(columns + 1)]
+    inner = [place for place in crossings if 2 <= sum(place) <= columns + rows - 2]
+    barriers = tuple(sorted(rng.sample(inner, level + 1)))
+    ways: dict[tuple[int, int], int] = {}
+    for x, y in crossings:
+        arriving = ways.get((x - 1, y), 0) + ways.get((x, y - 1), 0)
+        ways[x, y] = 0 if (x, y) in barriers else arriving if x or y else 1
 
-    Levels: 1, 1, 2, 3 and 4 barriers, and streets up to 4 by 3, 5 by 4, 5 by 4, 5 by 5 and 6 by 6
-    blocks.
-    """
-
-    name = "grid_paths"
-    questions = (
-        "How many shortest ways along the streets lead from A to B? No way may pass a red cross.",
-        "Count the ways from A to B that go right or up only and avoid the marked crossings.",
-        "In how many ways can one go from A to B, only to the right and up, past no red cross?",
-        "Find the number of shortest routes from A to B that pass none of the marked crossings.",
-    )
-
-    def sample(self, rng: random.Random, level: int) -> Operands:
-        columns, rows = ((4, 3), (5, 4), (5, 4), (5, 5), (6, 6))[level - 1]
-        columns, rows = rng.randint(columns - 1, columns), rng.randint(rows - 1, rows)
-        crossings = [(x, y) for x in range(columns + 1) for y in range(rows + 1)]
-        inner = [place for place in crossings if 2 <= sum(place) <= columns + rows - 2]
-        return columns, rows, tuple(sorted(rng.sample(inner, max(1, level - 1))))
-
-    def draw(self, scene: Scene, operands: Operands) -> None:
-        columns, rows, barriers = operands
+    def draw(scene: Scene) -> None:
         size = 320 / max(columns, rows) * complex(columns, rows)
         axes = Axes(scene, (0, columns), (0, rows), scene.center - size / 2, size)
         for x in range(columns + 1):
             axes.vertical(x, width=0.8)
         for y in range(rows + 1):
             axes.horizontal(y, width=0.8)
-        paper = scene.style.background
-        for barrier in barriers:
-            place = axes.at(*barrier)
+        paper, red = scene.style.background, scene.style.color("red")
+        for place in (axes.at(*barrier) for barrier in barriers):
             scene.circle(place, 13, fill=paper, color=paper)
             for way in (9 + 9j, 9 - 9j):
-                scene.line(place - way, place + way, color=scene.style.color("red"), width=1.8)
-        ends = ("A", axes.at(0, 0), -1 + 1j), ("B", axes.at(columns, rows), 1 - 1j)
-        for name, place, way in ends:
-            scene.dot(place, scene.accent())
-            scene.label(name, place, way)
+                scene.line(place - way, place + way, color=red, width=1.8)
+        for name, place, way in (("A", (0, 0), -1 + 1j), ("B", (columns, rows), 1 - 1j)):
+            scene.dot(axes.at(*place), scene.accent())
+            scene.label(name, axes.at(*place), way)
 
-    def solve(self, operands: Operands) -> Solution:
-        columns, rows, barriers = operands
-        ways: dict[tuple[int, int], int] = {}
-        for y in range(rows + 1):
-            for x in range(columns + 1):
-                arriving = ways.get((x - 1, y), 0) + ways.get((x, y - 1), 0)
-                ways[x, y] = 0 if (x, y) in barriers else arriving if x or y else 1
-        counts = (", ".join(str(ways[x, y]) for x in range(columns + 1)) for y in range(rows + 1))
-        total = ways[columns, rows]
-        steps = "The ways to a crossing are those to the one on its left and to the one below it"
-        listed = "; ".join(counts)
-        return Solution(total, f"{steps}. Row by row from below: {listed}. So there are {total}.")
+    lines = [", ".join(str(ways[x, y]) for x in range(columns + 1)) for y in range(rows + 1)]
+    rule = "The ways to a crossing are those to the one on its left and to the one below it"
+    steps = f"{rule}. Row by row from below: {'; '.join(lines)}."
+    return Exercise((columns, rows, barriers), ways[columns, rows], steps, draw)

@@ -1,48 +1,27 @@
-"""Number lines, rulers and thermometers."""
+"""Number lines, rulers, thermometers and clocks."""
 
 import random
 from fractions import Fraction
 
-from reasonenv.envs.diagrams.family import Family, Operands, Solution, register, text_of
-from reasonenv.envs.diagrams.scene import Scene, signed
+from reasonenv.envs.diagrams.family import Exercise, family, text_of
+from reasonenv.envs.diagrams.scene import Scene, arc_points, signed
 
 
-@register
-class _Thermometer(Family):
-    """Two thermometers; by how many degrees the temperature rises from the first to the second.
+@family()
+def thermometer(rng: random.Random, level: int) -> Exercise:
+    """Two thermometers; by how many degrees the temperature rises from one to the other."""
+    tick, step = ((5, 10), (2, 10), (1, 10), (2, 20), (1, 20))[level - 1]
+    low = 0 if level < 3 else rng.choice((-10, -20, -30))
+    marks = range(low, low + 51, tick)
+    first, second = rng.sample(marks, 2)
 
-    Levels: a tick is 5, 2, 1, 2 and 1 degrees; below zero from level 3 on; the numbers stand ten
-    degrees apart, at levels 4 and 5 twenty.
-    """
-
-    name = "thermometer"
-    questions = (
-        "The thermometers show the temperature in the morning and at noon. By how many °C did it "
-        "rise? Give a negative number if it fell.",
-        "How many degrees is the noon temperature above that of the morning? Give a negative "
-        "number if it is below.",
-        "What is the temperature at noon minus the temperature in the morning, in °C?",
-        "By how many degrees Celsius did the temperature change from morning to noon? A fall is "
-        "a negative change.",
-    )
-
-    def sample(self, rng: random.Random, level: int) -> Operands:
-        tick, step = ((5, 10), (2, 10), (1, 10), (2, 20), (1, 20))[level - 1]
-        low = 0 if level < 3 else rng.choice((-10, -20, -30))
-        first, second = rng.sample(range(low, low + 51, tick), 2)
-        return tick, step, low, first, second
-
-    def draw(self, scene: Scene, operands: Operands) -> None:
-        tick, step, low, *values = operands
-        for x, value, name in zip((100, 310), values, ("morning", "noon"), strict=True):
-            marks = range(low, low + 51, tick)
-            height = {degrees: 330 - 5.8 * (degrees - low) for degrees in marks}
-            mercury = {"fill": scene.accent(), "width": 0}
+    def draw(scene: Scene) -> None:
+        height = {degrees: 330 - 5.8 * (degrees - low) for degrees in marks}
+        for x, value, name in ((100, first, "morning"), (310, second, "noon")):
             scene.rectangle(complex(x - 9, 22), complex(18, 324))
             scene.circle(complex(x, 366), 26, fill=scene.accent())
-            scene.rectangle(
-                complex(x - 5, height[value]), complex(10, 350 - height[value]), **mercury
-            )
+            size = complex(10, 350 - height[value])
+            scene.rectangle(complex(x - 5, height[value]), size, fill=scene.accent(), width=0)
             for degrees in marks:
                 length = 24 if degrees % step == 0 else 15 if degrees % 5 == 0 else 9
                 end = complex(x + 12 + length, height[degrees])
@@ -51,118 +30,105 @@ class _Thermometer(Family):
                     scene.label(signed(degrees), end, 1)
             scene.label(name, complex(x, 420))
 
-    def solve(self, operands: Operands) -> Solution:
-        *_, first, second = operands
-        change = second - first
-        text = f"It was {first}°C in the morning and {second}°C at noon: {second} - ({first}) = "
-        return Solution(change, f"{text}{change}.")
+    change = second - first
+    steps = f"It was {first}°C, and then {second}°C: {second} - ({first}) = {change}."
+    return Exercise((tick, step, low, first, second), change, steps, draw)
 
 
-@register
-class _NumberLine(Family):
-    """A number line with two numbers and an arrow; the number at the arrow.
+@family(height=196)
+def number_line(rng: random.Random, level: int) -> Exercise:
+    """A number line with two numbers and an arrow; the number at the arrow."""
+    parts = rng.randint(4, 8)
+    whole, tens = rng.randint(2, 9), rng.choice((5, 10, 20, 25, 50, 100))
+    tenths, part = Fraction(rng.randint(1, 5), 10), Fraction(1, parts)
+    step = Fraction((whole, tens, tenths, part, part)[level - 1])
+    first = rng.randint(-3, 6) * (1 if level > 3 else step * rng.randint(1, 4))
+    beyond = -3, -2, -1, parts + 1, parts + 2
+    arrow = rng.choice(range(1, parts) if level < 5 else beyond)
+    value = first + arrow * step
 
-    Levels: steps of whole numbers; of tens and hundreds; of tenths; of fractions; of fractions,
-    with the arrow outside the two numbers.
-    """
-
-    name = "number_line"
-    height = 196
-    questions = (
-        "Which number does the arrow point at?",
-        "What is the number at the arrow?",
-        "Give the number that is marked on the number line.",
-        "Read off the number below the arrow.",
-    )
-
-    def sample(self, rng: random.Random, level: int) -> Operands:
-        parts = rng.randint(4, 8)
-        step = (
-            Fraction(rng.randint(2, 9)),
-            Fraction(rng.choice((5, 10, 20, 25, 50, 100))),
-            Fraction(rng.randint(1, 5), 10),
-            Fraction(1, parts),
-            Fraction(1, parts),
-        )[level - 1]
-        first = rng.randint(-3, 6) * (1 if level > 3 else step * rng.randint(1, 4))
-        beyond = -3, -2, -1, parts + 1, parts + 2
-        arrow = rng.choice(range(1, parts) if level < 5 else beyond)
-        return first, step, parts, arrow
-
-    def draw(self, scene: Scene, operands: Operands) -> None:
-        first, step, parts, arrow = operands
+    def draw(scene: Scene) -> None:
         low, high = min(0, arrow) - 1, max(parts, arrow) + 1
-        x = {tick: 40 + 368 * (tick - low) / (high - low) for tick in range(low, high + 1)}
-        scene.arrow(complex(16, 100), complex(436, 100))
+        scene.arrow(16 + 100j, 436 + 100j)
         for tick in range(low, high + 1):
+            place = complex(40 + 368 * (tick - low) / (high - low), 100)
             length = 14 if tick in (0, parts) else 8
-            scene.line(complex(x[tick], 100 - length), complex(x[tick], 100 + length))
+            scene.line(place - length * 1j, place + length * 1j)
             if tick in (0, parts):
-                text = signed(text_of(first + tick * step))
-                scene.label(text, complex(x[tick], 114), 1j)
-        tip = complex(x[arrow], 88)
-        scene.arrow(tip - 55j, tip, color=scene.accent(), width=1.6)
+                scene.label(signed(text_of(first + tick * step)), place + 14j, 1j)
+            if tick == arrow:
+                scene.arrow(place - 67j, place - 12j, color=scene.accent(), width=1.6)
 
-    def solve(self, operands: Operands) -> Solution:
-        first, step, parts, arrow = operands
-        last, value = first + parts * step, first + arrow * step
-        gap = f"({text_of(last)} - ({text_of(first)})) / {parts} = {text_of(step)}"
-        steps = f"A step is {gap}. The arrow is at {text_of(first)} + ({arrow}) * {text_of(step)}"
-        return Solution(value, f"{steps} = {text_of(value)}.")
+    ends = f"({text_of(first + parts * step)} - ({text_of(Fraction(first))})) / {parts}"
+    jump = f"{text_of(Fraction(first))} + ({arrow}) * {text_of(step)} = {text_of(value)}"
+    steps = f"A step is {ends} = {text_of(step)}. The arrow is at {jump}."
+    return Exercise((first, step, parts, arrow), value, steps, draw)
 
 
-@register
-class _Ruler(Family):
-    """A bar beside a ruler of eight centimeters; the length of the bar.
+@family(height=224)
+def ruler(rng: random.Random, level: int) -> Exercise:
+    """A bar beside a ruler, two bars at level 5; the length, or the difference of both."""
+    unit, other = ((10, 5), (5, 5), (10, 1), (1, 1), (1, 1))[level - 1]
+    bars, lengths, steps = [], [], ""
+    for _ in range(1 + (level == 5)):
+        length = rng.randrange(15, 81, other)
+        start = rng.randrange(0, 81 - length, unit)
+        end = start + length
+        bars.append((start, end))
+        lengths.append(Fraction(end - start, 10))
+        steps += f"The bar is {end / 10} - {start / 10} = {text_of(lengths[-1])} cm long. "
+    answer = abs(lengths[0] - sum(lengths[1:]))
+    upper, lower = ("upper", "lower") if lengths[0] >= lengths[-1] else ("lower", "upper")
+    asked = f"By how many cm is the {upper} bar longer than the {lower} one?"
+    asked = asked if level == 5 else "How long is the bar, in cm?"
 
-    Levels: from a whole to a whole or half centimeter; between halves; from a whole one to any
-    millimeter; between any; two bars, and how much longer the upper one is.
-    """
-
-    name = "ruler"
-    height = 224
-    questions = (
-        "The ruler is in centimeters. {0}",
-        "Read the ruler, whose numbers are centimeters. {0}",
-        "Measure with the ruler in the figure, in cm. {0}",
-        "Use the centimeter ruler. {0}",
-    )
-
-    def sample(self, rng: random.Random, level: int) -> Operands:
-        unit, other = ((10, 5), (5, 5), (10, 1), (1, 1), (1, 1))[level - 1]
-        bars = []
-        for _ in range(1 + (level == 5)):
-            start = rng.randrange(0, 51, unit)
-            bars.append((start, rng.randrange(start + 15, 81, other)))
-        return tuple(bars)
-
-    def words(self, operands: Operands) -> Operands:
-        if len(operands) == 1:
-            return ("How long is the bar, in cm?",)
-        upper, lower = (end - start for start, end in operands)
-        longer = ("upper", "lower") if upper >= lower else ("lower", "upper")
-        return (f"By how many cm is the {longer[0]} bar longer than the {longer[1]} one?",)
-
-    def draw(self, scene: Scene, operands: Operands) -> None:
-        x = [24 + 5 * tick for tick in range(81)]
-        scene.rectangle(complex(8, 120), complex(432, 84), fill=scene.tint(), is_ground=True)
+    def draw(scene: Scene) -> None:
+        scene.rectangle(8 + 120j, 432 + 84j, fill=scene.tint(), is_ground=True)
         for tick in range(81):
             length = 26 if tick % 10 == 0 else 19 if tick % 5 == 0 else 11
-            scene.line(complex(x[tick], 120), complex(x[tick], 120 + length), width=0.6)
+            top = complex(24 + 5 * tick, 120)
+            scene.line(top, top + length * 1j, width=0.6)
             if tick % 10 == 0:
-                scene.label(str(tick // 10), complex(x[tick], 146), 1j)
-        for place, (start, end) in enumerate(operands):
-            top = complex(x[start], 118 - 42 * (len(operands) - place))
-            scene.rectangle(top, complex(x[end] - x[start], 30), fill=scene.accent(place + 1))
-            for tick in (start, end):
-                low = complex(x[tick], 118)
-                scene.line(complex(x[tick], top.imag), low, width=0.6, is_dashed=True)
+                scene.label(str(tick // 10), top + 26j, 1j)
+        for place, (start, end) in enumerate(bars):
+            corner = complex(24 + 5 * start, 118 - 42 * (len(bars) - place))
+            size = complex(5 * (end - start), 30)
+            scene.rectangle(corner, size, fill=scene.accent(place + 1))
+            for top in (corner, corner + size.real):
+                scene.line(top, complex(top.real, 118), width=0.6, is_dashed=True)
 
-    def solve(self, operands: Operands) -> Solution:
-        lengths, steps = [], ""
-        for start, end in operands:
-            lengths.append(Fraction(end - start, 10))
-            ends = f"{text_of(Fraction(end, 10))} - {text_of(Fraction(start, 10))}"
-            steps += f"The bar is {ends} = {text_of(lengths[-1])} cm long. "
-        difference = abs(lengths[0] - sum(lengths[1:]))
-        return Solution(difference, f"{steps}So it is {text_of(difference)} cm.")
+    steps = f"{steps}So the answer is {text_of(answer)} cm."
+    return Exercise(tuple(bars), answer, steps, draw, (asked,))
+
+
+@family(height=280)
+def clocks(rng: random.Random, level: int) -> Exercise:
+    """Two clocks; the minutes from the first to the second."""
+    step, longest = ((15, 300), (5, 300), (1, 300), (1, 719), (1, 719))[level - 1]
+    start = step * rng.randrange(720 // step)
+    passed, hours = (
+        step * rng.randint(1, longest // step),
+        range(3, 13, 3) if level == 4 else range(1, 13),
+    )
+
+    def draw(scene: Scene) -> None:
+        def hand(center: complex, ends: tuple[int, int], minute: float, width: float) -> None:
+            way = arc_points(0, 1, 90 - 6 * minute, 0)[0]
+            points = (center + end * way for end in ends)
+            scene.line(*points, width=width, is_ground=True)
+
+        for time, x, name in ((start, 118, "start"), (start + passed, 330, "end")):
+            center = complex(x, 124)
+            scene.circle(center, 100, width=1.3, fill=scene.tint(), is_ground=True)
+            for minute in range(60):
+                hand(center, (96 if minute % 5 else 89, 100), minute, 0.9)
+            for hour in hours if level < 5 else ():
+                scene.label(str(hour), center + 77 * arc_points(0, 1, 90 - 30 * hour, 0)[0])
+            hand(center, (0, 42), time / 12, 2.6)
+            hand(center, (0, 84), time, 1.4)
+            scene.dot(center)
+            scene.label(name, complex(x, 252))
+
+    first, last = (f"{t // 60 % 12 or 12}:{t % 60:02}" for t in (start, start + passed))
+    steps = f"From {first} to {last}: {passed // 60} * 60 + {passed % 60} = {passed} minutes."
+    return Exercise((len(hours) * (level < 5), start, passed), passed, steps, draw)

@@ -229,6 +229,16 @@ class Scene:
         a, b = (size * (end - vertex) / abs(end - vertex) for end in (first, last))
         self.line(vertex + a, vertex + a + b, vertex + b, width=0.7)
 
+    def tick(self, start: complex, end: complex) -> None:
+        """The mark of a side that is as long as others with one."""
+        across, place = 8j * (end - start) / abs(end - start), start + 0.3 * (end - start)
+        self.line(place - across, place + across)
+
+    def chevron(self, start: complex, end: complex) -> None:
+        """The mark of a line that is parallel to others with one."""
+        along, tip = (end - start) / abs(end - start), start + 0.75 * (end - start)
+        self.line(tip - (9 + 6j) * along, tip, tip - (9 - 6j) * along, width=0.8)
+
     def is_clear(self) -> bool:
         """True if nothing leaves the picture, and no label touches another or a stroke."""
         boxes = np.array([label.box for label in self.labels], float).reshape(-1, 4)

@@ -1,7 +1,6 @@
 """Second solvers of charts, tables, chance, time, graphs and patterns."""
 
 from fractions import Fraction
-from functools import reduce
 from itertools import pairwise, permutations, product
 from statistics import median
 
@@ -9,12 +8,10 @@ import networkx
 import numpy as np
 import sympy
 
-from reasonenv.envs.diagrams import puzzles
 
-
-def chart(theme, scale, table, ask, cells):
+def chart(title, scale, rows, ask, cells):
     """By numpy, with the sign that a difference has not."""
-    numbers = scale[0] * np.array(table)
+    numbers = np.array(rows)
     values = [numbers[thing, ... if place is None else place] for thing, place in cells]
     if ask == "mean":
         return Fraction(int(values[0].sum()), values[0].size)
@@ -40,7 +37,7 @@ def scatter(level, first, second, *points):
     }[level].sum()
 
 
-def box_plot(ask, *sets):
+def box_plot(ask, tick, *sets):
     """By numpy's quantiles of the five numbers."""
     shares = {"lower quartile": [0.25], "upper quartile": [0.75], "median": [0.5]}
     pairs = {"range": [0, 1], "interquartile range": [0.25, 0.75]}
@@ -69,10 +66,10 @@ def stem_and_leaf(ask, *sets):
     return abs(medians[0] - (medians[1] if len(medians) > 1 else 0))
 
 
-def pictograph(level, thing, key, quarters, name, other):
+def pictograph(is_total, thing, key, quarters, one, other):
     """By adding the quarters of symbols one by one."""
     rows = [sum(Fraction(key, 4) for _ in range(count)) for count in quarters]
-    return sum(rows) if level in (2, 3, 4) else rows[["Ana", "Ben", "Cleo", "Dan"].index(name)]
+    return sum(rows) if is_total else rows[one]
 
 
 def spinner(level, *wheels):
@@ -134,7 +131,7 @@ def venn(level, numbers):
     )
 
 
-def number_pyramid(base, place):
+def number_pyramid(base, unknown):
     """By building the rows, with a symbol at the mark."""
     x = sympy.Symbol("x")
 
@@ -143,8 +140,10 @@ def number_pyramid(base, place):
             row = [a + b for a, b in pairwise(row)]
         return row[0]
 
-    marked = [x if i == place else number for i, number in enumerate(base)]
-    return top(base) if place is None else sympy.solve(top(marked) - top(base), x)[0]
+    if unknown[0]:
+        return top(base)
+    marked = [x if (0, place) == unknown else number for place, number in enumerate(base)]
+    return sympy.solve(top(marked) - top(base), x)[0]
 
 
 def balance(*scales):
@@ -161,26 +160,28 @@ def balance(*scales):
     return fits.pop()
 
 
-def growing_pattern(figure, *kind):
+def growing_pattern(number, level, columns):
     """By the polynomial through the numbers of dots of the three figures that are shown."""
-    counts = [sum(puzzles._columns(number, *kind)) for number in (1, 2, 3)]
-    return sympy.interpolate(counts, sympy.Symbol("n")).subs("n", figure)
+    return sympy.interpolate([sum(heights) for heights in columns], number)
 
 
-def shortest_way(columns, rows, roads):
+def shortest_way(count, roads):
     network = networkx.Graph()
     network.add_weighted_edges_from(roads)
-    return networkx.dijkstra_path_length(network, 0, columns * rows - 1)
+    return networkx.dijkstra_path_length(network, 0, count - 1)
 
 
-def logic_gates(*rows):
+def logic_gates(lamps, rows):
     """By the number of inputs that are 1 at each gate."""
     ones = {"AND": {2}, "OR": {1, 2}, "XOR": {1}, "NAND": {0, 1}, "NOR": {0}}
-    return sum(
-        lamp
-        * reduce(lambda x, step: x + step[0] in ones[step[1]], zip(bits, gates, strict=True), bit)
-        for lamp, (bit, *bits), gates in rows
-    )
+
+    def output(first, gates):
+        if not gates:
+            return first
+        *before, (gate, bit) = gates
+        return int(output(first, before) + bit in ones[gate])
+
+    return sum(lamp * output(*row) for lamp, row in zip(lamps, rows, strict=True))
 
 
 def flow_chart(start, steps, limit):
@@ -199,22 +200,18 @@ def flow_chart(start, steps, limit):
     return value
 
 
-def two_way_table(level, table, row, sport):
+def two_way_table(level, numbers, row, sport):
     """By listing all pupils."""
-    pupils = [
-        (name, activity)
-        for name, numbers in zip("ABC", table, strict=True)
-        for activity, number in zip(("chess", "tennis", "football"), numbers, strict=True)
-        for _ in range(number)
-    ]
+    kinds = product("ABC", ("chess", "tennis", "football"))
+    pupils = [kind for kind, number in zip(kinds, numbers, strict=True) for _ in range(number)]
     good = [pupil for pupil in pupils if pupil[0] in (row or "ABC") and sport in ("", pupil[1])]
     whole = [pupil for pupil in pupils if pupil[0] == row] if level == 5 else pupils
     return len(good) if level < 3 else Fraction(len(good), len(whole))
 
 
-def clocks(numbers, start, end):
+def clocks(numbers, start, passed):
     """By the angles of the hands, without the hours between."""
-    hands = [(Fraction(time, 2) % 360, 6 * time % 360) for time in (start, end)]
+    hands = [(Fraction(time, 2) % 360, 6 * time % 360) for time in (start, start + passed)]
     hours, minutes = ((last - first) for first, last in zip(*hands, strict=True))
     assert minutes % 360 == 12 * hours % 360
     return 2 * hours % 720

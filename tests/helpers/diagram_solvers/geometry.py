@@ -38,20 +38,6 @@ def parallels(here, there, first, second):
     return sympy.solve(size[there] - unknown, X)[0]
 
 
-def triangle_angle(kind, a, b=0, c=0):
-    """By the sums of angles of each triangle in the figure."""
-    y, z = sympy.symbols("y z")
-    equations = {
-        "apex": [a + a + X - 180],
-        "base": [X + X + a - 180],
-        "exterior": [a + b + y - 180, X + y - 180],
-        "remote": [a + X + y - 180, b + y - 180],
-        "split": [a + b + y - 180, (180 - y) + c + X - 180],
-        "chain": [X + y + y - 180, a + b + z - 180, y + z - 180],
-    }
-    return sympy.solve(equations[kind], dict=True)[0][X]
-
-
 def circle_angle(kind, size):
     """By the measured angles of points on a circle, in floats."""
     half = {3: 90, 5: 90 - size}.get(kind, size)
@@ -72,36 +58,24 @@ def positive_root(equation):
     return max(sympy.solve(equation, X))
 
 
-def tangent(asked, is_outer, radius, length, distance):
-    if asked == "tangent":
+def tangent(is_radius, is_outer, radius, length, distance):
+    if not is_radius:
         return positive_root(X**2 + radius**2 - distance**2)
     outer = distance - radius
     return positive_root(X**2 + length**2 - ((X + outer) if is_outer else distance) ** 2)
 
 
-def chord(*numbers):
-    if numbers[0] < 3:
-        sides = list(numbers[1:])
-        sides[numbers[0]] = X
-        return positive_root(sides[0] ** 2 + sides[1] ** 2 - sides[2] ** 2)
-    return sympy.solve(numbers[0] * numbers[1] - numbers[2] * X, X)[0]
-
-
-def circle_area(outer, inner, angle, is_other):
-    r, turn = sympy.symbols("r turn")
-    turns = (angle, 360) if is_other and angle < 360 else (0, angle)
-    span = [sympy.pi * each / 180 for each in turns]
-    area = sympy.integrate(r, (r, inner, outer), (turn, *span))
-    return f"{area / sympy.pi}π"
-
-
-def pythagoras(asked, *sides):
+def missing_side(asked, *sides):
     sides = [X if place == asked else side for place, side in enumerate(sides)]
-    if len(sides) == 3:
-        return positive_root(sides[0] ** 2 + sides[1] ** 2 - sides[2] ** 2)
-    _, near, longest, far, end = sides  # the altitude is not in the figure
-    height = positive_root(X**2 + near**2 - longest**2)
-    return positive_root(height**2 + far**2 - end**2)
+    return positive_root(sides[0] ** 2 + sides[1] ** 2 - sides[2] ** 2)
+
+
+def circle_area(outer, inner, angle, turn):
+    r, t = sympy.symbols("r t")
+    turns = (0, angle) if turn == angle else (angle, 360)
+    span = [sympy.pi * each / 180 for each in turns]
+    area = sympy.integrate(r, (r, inner, outer), (t, *span))
+    return f"{area / sympy.pi}π"
 
 
 def similar_triangles(kind, a, b, c, x):
@@ -142,7 +116,7 @@ def shaded_area(width, height, holes):
     return area
 
 
-def cuboid(measure, is_net, a, b, c):
+def cuboid(measure, a, b, c):
     """By counting unit cubes, unit squares and unit edges."""
     cubes = set(itertools.product(range(a), range(b), range(c)))
     if measure == "volume":
@@ -197,20 +171,18 @@ MIRRORS = {"x-axis": (1, 0), "y-axis": (0, 1), "line y = x": (1, 1), "line y = -
 TURNS = {"90° counterclockwise": 90, "90° clockwise": -90, "180°": 180}
 
 
-def transformation(moves, corner, corners, arrow):
-    """By matrices of rotation, and by sympy's reflection in a line."""
-    point = sympy.Point(*corners["ABC".index(corner)])
+def transformation(motions, asked, corners):
+    """By sympy's reflections and rotations."""
+    point = sympy.Point(*corners[asked])
     lines = {name: sympy.Line((0, 0), way) for name, way in MIRRORS.items()}
     lines |= {"line x = 1": sympy.Line((1, 0), (1, 1)), "line y = -1": sympy.Line((0, -1), (1, -1))}
-    for move in moves:
-        mirror = move.removeprefix("reflected in the ")
-        turn = move.removeprefix("rotated by ").removesuffix(" about the origin")
+    for motion in motions:
+        mirror = motion.removeprefix("reflected in the ")
+        turn = motion.removeprefix("rotated by ").removesuffix(" about the origin")
         if mirror in lines:
             point = point.reflect(lines[mirror])
-        elif turn in TURNS:
-            point = point.rotate(sympy.rad(TURNS[turn]))
         else:
-            point = point.translate(*arrow)
+            point = point.rotate(sympy.rad(TURNS[turn]))
     return point_text(point)
 
 
@@ -283,13 +255,12 @@ def symmetry(size, axis, colored):
     whole[tuple(zip(*colored, strict=True))] = True
     flips = {"|": lambda a: a[::-1], "-": lambda a: a[:, ::-1]}
     flips |= {"/": lambda a: a.T, "\\": lambda a: a[::-1, ::-1].T}
-    for way in "|-" if axis == "+" else axis:
+    for way in axis:
         whole |= flips[way](whole)
     return int(whole.sum()) - len(colored)
 
 
 SOLVERS = {
-    "lattice_area": lambda size, corners: abs(sympy.Polygon(*corners).area),
     "intersection": intersection,
     "transformation": transformation,
     "zeros": zeros,
@@ -309,15 +280,15 @@ SOLVERS = {
     ),
     "cuboid": cuboid,
     "cube_net": cube_net,
-    "pythagoras": pythagoras,
+    "pythagoras": missing_side,
     "similar_triangles": similar_triangles,
     "polygon_area": polygon_area,
     "circle_angles": circle_angle,
     "tangent": tangent,
-    "chords": chord,
+    "chord": missing_side,
+    "crossing_chords": lambda a, b, c, x: sympy.solve(a * b - c * X, X)[0],
     "circle_area": circle_area,
     "parallels": parallels,
-    "triangle_angles": triangle_angle,
     "angles_at_point": last_angle,
     "polygon_angles": last_polygon_angle,
     "slope": slope,
