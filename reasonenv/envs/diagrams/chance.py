@@ -156,9 +156,13 @@ def two_way_table(rng: random.Random, level: int) -> Exercise:
     asked, row, sport = (
         (f"the number of pupils of class {row}", row, ""),
         (f"the number of pupils who play {sport}", "", sport),
-        (f"the probability that a pupil is in class {row} and plays {sport}", row, sport),
-        (f"the probability that a pupil plays {sport}", "", sport),
-        (f"the probability that a pupil of class {row} plays {sport}", row, sport),
+        (
+            f"the exact probability that a random pupil is in class {row} and plays {sport}",
+            row,
+            sport,
+        ),
+        (f"the exact probability that a random pupil plays {sport}", "", sport),
+        (f"the exact probability that a random pupil of class {row} plays {sport}", row, sport),
     )[level - 1]
     cells = list(zip(product("ABC", _SPORTS), numbers, strict=True))
     part = [n for (name, what), n in cells if row in ("", name) and sport in ("", what)]

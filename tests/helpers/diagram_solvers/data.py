@@ -217,7 +217,19 @@ def clocks(numbers, start, passed):
     return 2 * hours % 720
 
 
+def calendar(level, start, number):
+    """By numpy's calendar of days or of business days."""
+    day = np.datetime64("{:04}-{:02}-{:02}".format(*start))
+    week = "1111111" if level in (1, 3) else "1111100"
+    if level < 3:
+        end = day.astype("M8[M]").astype("M8[D]") + number - 1
+        return np.busday_count(day + 1, end + 1, weekmask=week)
+    last = np.busday_offset(day, number - 1, weekmask=week)
+    return int(str(last)[-2:])
+
+
 SOLVERS = {
+    "calendar": calendar,
     "shortest_way": shortest_way,
     "logic_gates": logic_gates,
     "flow_chart": flow_chart,
