@@ -3,22 +3,16 @@ r"""Diagrams-v0: drawn mathematics for vision-language models, exact by construc
 Description:
     Each problem is a figure as in a school book and a question about it, drawn on access: no data
     set, no download, no last problem, and no overlap with any benchmark. The figure determines the
-    answer; the question alone does not. There are families of plane geometry, solids, coordinates,
-    functions, charts, tables, chance, measures, maps, graphs and patterns, listed in
-    docs/diagrams.md, which also shows how to add one.
-    `python -m reasonenv.envs.diagrams --level 3` draws a sheet of all families.
+    answer; the question alone does not. docs/diagrams.md lists the families and what each level
+    asks for, and shows how to add one; `python -m reasonenv.envs.diagrams` draws all of them.
 
 Action Space: text whose final answer stands in `\boxed{}`: a whole number, a fraction, a decimal, a
     multiple of π, a pair of coordinates, or the letter of an option.
 Observation Space: a dict of `system`, `question`, and `images`: one array [height, width, 3] of
-    uint8, RGB, as wide as `size` says, of 224 to 896 pixels; the height depends on the family.
+    uint8, RGB, as wide as `size` says, 224 to 896 pixels; the height depends on the family.
 Prompts: "cpgd" (default); see `reasonenv.prompts`.
 Rewards: accuracy (weight 1), 1 for the right answer, else 0; format (weight 0.1), 1 for
     `<think>...</think><answer>...</answer>`, else 0.
-
-Levels:
-    Every family has five levels, each with larger numbers, finer scales or more steps; 3 is the
-    default. `level=(1, 2, 3, 4, 5)` poses them in turn, so that a curriculum can choose.
 
 Splits:
     Disjoint by operands, for all seeds: each combination of operands of a family belongs to one
@@ -26,75 +20,36 @@ Splits:
     "heldout" has another tenth, with wordings of its own and chalk on a board in place of ink on
     paper.
 
-Worked solutions:
-    `Problem.solution` is a whole response in the rewarded format, a few sentences that name the
-    rule and compute the answer.
+Worked solutions: `Problem.solution` is a response in the rewarded format, a few sentences that
+    name the rule and compute the answer.
 
 Version History:
     v0: Initial version.
 """
 
+import importlib
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 
 from reasonenv.environment import Environment
-from reasonenv.envs.diagrams import (
-    angles,
-    areas,
-    chance,
-    charts,
-    circles,
-    coordinates,
-    functions,
-    maps,
-    puzzles,
-    scales,
-    shapes,
-    solids,
-    statistics,
-    triangles,
-)
 from reasonenv.envs.diagrams.family import FAMILIES, Exercise, family
 from reasonenv.envs.diagrams.posing import Diagrams, Levels
 from reasonenv.envs.families import choose
 from reasonenv.errors import UsageError
 from reasonenv.rewards import accuracy, think_answer_format
 
-__all__ = [
-    "BUILT_IN",
-    "ENVIRONMENT",
-    "FAMILIES",
-    "LEVELS",
-    "REWARDS",
-    "SPLITS",
-    "Diagrams",
-    "Exercise",
-    "Levels",
-    "family",
-    "problems",
-]
+__all__ = ["BUILT_IN", "ENVIRONMENT", "FAMILIES", "REWARDS", "Exercise", "family", "problems"]
 
 LEVELS = (1, 2, 3, 4, 5)
 SPLITS = ("train", "test", "heldout")
 REWARDS = {"accuracy": (1.0, accuracy), "format": (0.1, think_answer_format)}
-MODULES = (
-    angles,
-    areas,
-    chance,
-    charts,
-    circles,
-    coordinates,
-    functions,
-    maps,
-    puzzles,
-    scales,
-    shapes,
-    solids,
-    statistics,
-    triangles,
-)
+for _name in (
+    *("angles", "triangles", "circles", "areas", "solids", "coordinates", "functions"),
+    *("shapes", "scales", "maps", "charts", "statistics", "chance", "puzzles"),
+):
+    importlib.import_module(f"{__name__}.{_name}")
 BUILT_IN = tuple(FAMILIES)
-"""Names of the families of this package, in the order in which they were added."""
+"""Names of the families of this package, in the order in which they were registered."""
 
 
 def problems(
@@ -129,11 +84,10 @@ def problems(
     if not isinstance(size, int) or not 224 <= size <= 896:
         raise UsageError(f"size is {size!r}: give a whole number of pixels from 224 to 896")
     if not isinstance(level, int):
-        rest = problem_seed, families, size, multiple_choice
         if not level:
             raise UsageError("level is empty: give a number from 1 to 5, or several")
-        parts = tuple(problems(split, each, *rest) for each in level)
-        return Levels(parts)
+        rest = problem_seed, families, size, multiple_choice
+        return Levels(tuple(problems(split, each, *rest) for each in level))
     names = BUILT_IN if families is None else families
     weights = _weights(names)
     names = names if isinstance(names, str) else tuple(names)

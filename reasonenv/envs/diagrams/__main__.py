@@ -14,22 +14,17 @@ from reasonenv.problem import Problem
 def contact_sheet(figures: Sequence[Problem], columns: int = 6) -> Image.Image:
     """Figures of one width with their questions and answers, in rows."""
     width = figures[0].images[0].shape[1]
-    letter = max(9, width // 28)
-    cell = width + letter, width + 7 * letter
-    sheet = Image.new("RGB", (columns * cell[0], -(-len(figures) // columns) * cell[1]), "white")
+    letter = max(8, width // 28)
+    across, down = width + letter, width + 8 * letter
+    sheet = Image.new("RGB", (columns * across, -(-len(figures) // columns) * down), "white")
     for place, problem in enumerate(figures):
-        row, column = divmod(place, columns)
-        left, top = column * cell[0] + letter // 2, row * cell[1] + letter // 2
+        corner = place % columns * across + letter // 2, place // columns * down + letter // 2
         figure = Image.fromarray(problem.images[0])
-        sheet.paste(figure, (left, top))
-        texts = problem.metadata["family"], problem.question, f"Answer: {problem.answer}"
-        lines = [line for text in texts for line in textwrap.wrap(str(text), 2 * width // letter)]
-        ImageDraw.Draw(sheet).multiline_text(
-            (left, top + figure.height + 4),
-            "\n".join(lines),
-            fill="black",
-            font=font("DejaVuSans", letter),
-        )
+        sheet.paste(figure, corner)
+        texts = f"{problem.metadata['family']}: {problem.question}", f"Answer: {problem.answer}"
+        words = "\n".join(textwrap.fill(text, round(1.75 * width / letter)) for text in texts)
+        below = corner[0], corner[1] + figure.height + 4
+        ImageDraw.Draw(sheet).text(below, words, fill="black", font=font("DejaVuSans", letter))
     return sheet
 
 
@@ -45,7 +40,8 @@ def main() -> None:
     parser.add_argument("--output", default="diagrams.png")
     options = vars(parser.parse_args())
     names, output = options.pop("families"), options.pop("output")
-    contact_sheet([problems(families=[name], **options)[0] for name in names]).save(output)
+    sheet = contact_sheet([problems(families=[name], **options)[0] for name in names])
+    sheet.quantize(64).save(output, optimize=True)
 
 
 if __name__ == "__main__":

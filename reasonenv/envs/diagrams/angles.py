@@ -1,4 +1,4 @@
-"""Angles at points, between parallels and in polygons."""
+"""Angles between parallels and in polygons."""
 
 import cmath
 import random
@@ -9,38 +9,13 @@ from reasonenv.envs.diagrams.family import Exercise, family
 from reasonenv.envs.diagrams.scene import Scene, linear
 
 
-def _cuts(rng: random.Random, count: int, step: int, least: int, most: int) -> list[int]:
-    """Parts of a full turn in degrees, each between two bounds."""
-    while True:
-        cuts = sorted(rng.sample(range(0, 360, step), count))
-        parts = [(b - a) % 360 for a, b in zip(cuts, cuts[1:] + cuts[:1], strict=True)]
-        if least <= min(parts) and max(parts) <= most:
-            return parts
-
-
-@family()
-def angles_at_point(rng: random.Random, level: int) -> Exercise:
-    """Rays from a point and all angles but one; the missing angle."""
-    x, *others = _cuts(rng, (3, 3, 4, 5, 6)[level - 1], 5 if level == 1 else 1, 32, 174)
-
-    def draw(scene: Scene) -> None:
-        turns = accumulate((x, *others), initial=scene.rng.randrange(360))
-        ends = [scene.center + cmath.rect(170, -radians(turn)) for turn in turns]
-        for end in ends[1:]:
-            scene.line(scene.center, end)
-        scene.angle(ends[0], scene.center, ends[1], "x", scene.accent())
-        for first, last, angle in zip(ends[1:], ends[2:], others, strict=False):
-            scene.angle(first, scene.center, last, f"{angle}°")
-
-    terms = " - ".join(map(str, others))
-    steps = f"The angles around a point add up to 360°: x = 360 - {terms} = {x}."
-    return Exercise((x, *others), x, steps, draw, key=(x, *sorted(others)))
-
-
 @family()
 def polygon_angles(rng: random.Random, level: int) -> Exercise:
     """A convex polygon and all its angles but one; the missing angle."""
-    turns = _cuts(rng, level + 2, 1, 15, 145)
+    turns = [0]
+    while min(turns) < 15 or max(turns) > 145:
+        cuts = sorted(rng.sample(range(360), level + 2))
+        turns = [(b - a) % 360 for a, b in zip(cuts, cuts[1:] + cuts[:1], strict=True)]
     x, *others = (180 - turn for turn in turns)
 
     def draw(scene: Scene) -> None:

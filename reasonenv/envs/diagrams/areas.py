@@ -1,10 +1,9 @@
 """Areas and perimeters of composed shapes."""
 
 import random
-from fractions import Fraction
-from itertools import accumulate, pairwise
+from itertools import pairwise
 
-from reasonenv.envs.diagrams.family import Exercise, family, text_of
+from reasonenv.envs.diagrams.family import Exercise, family
 from reasonenv.envs.diagrams.scene import Scene
 
 Columns = tuple[tuple[int, int], ...]
@@ -56,40 +55,3 @@ def composed_perimeter(rng: random.Random, level: int) -> Exercise:
     steps = f"Add all sides up: {' + '.join(map(str, lengths))} = {sum(lengths)}."
     key, total = min(columns, columns[::-1]), sum(lengths)
     return Exercise(columns, total, steps, lambda scene: _draw_columns(scene, columns), key=key)
-
-
-@family()
-def shaded_area(rng: random.Random, level: int) -> Exercise:
-    """A shaded rectangle with holes; the shaded area."""
-    count, largest = ((1, 8), (1, 8), (2, 8), (2, 14), (3, 10))[level - 1]
-    kinds = ("rectangle", "triangle")[level == 2 : 1 + (level > 1)]
-    holes = tuple(
-        (rng.choice(kinds), rng.randint(5, largest), rng.randint(5, largest)) for _ in range(count)
-    )
-    width = sum(across + 3 for _, across, _ in holes) + rng.randint(1, 4)
-    height = max(up for *_, up in holes) + rng.randint(3, 6)
-
-    def draw(scene: Scene) -> None:
-        lefts = list(accumulate((across + 3 for _, across, _ in holes), initial=2))
-        points = [0, complex(0, height), complex(width, height), width]
-        for x, (_, across, up) in zip(lefts, holes, strict=False):
-            low = complex(x, (height - up) / 2)
-            points += [low, low + across, low + complex(across, up), low + complex(0, up)]
-        places = scene.fit(points, 50, is_turned=False)
-        scene.polygon(*places[:4], fill=scene.tint())
-        scene.side(places[0], places[3], str(width), places[1])
-        scene.side(places[0], places[1], str(height), places[3])
-        for place, (kind, across, up) in enumerate(holes, 1):
-            low, right, end, top = places[4 * place : 4 * place + 4]
-            corners = (low, right, top) if kind == "triangle" else (low, right, end, top)
-            scene.polygon(*corners, fill=scene.style.background)
-            scene.right_angle(right, low, top, size=9)
-            scene.side(low, right, str(across), low + 99j, size=18)
-            scene.side(low, top, str(up), low - 99, size=18)
-
-    area, terms = Fraction(width * height), f"{width} * {height}"
-    for kind, across, up in holes:
-        area -= Fraction(across * up, 1 + (kind == "triangle"))
-        terms += f" - {across} * {up}" + (" / 2" if kind == "triangle" else "")
-    steps = f"Take the holes away from the rectangle: {terms} = {text_of(area)}."
-    return Exercise((width, height, holes), area, steps, draw)

@@ -153,16 +153,17 @@ def two_way_table(rng: random.Random, level: int) -> Exercise:
     """Numbers of pupils by class and sport; a sum or a probability."""
     numbers = [rng.randint(2, 18) for _ in range(9)]
     row, sport = rng.choice("ABC"), rng.choice(_SPORTS)
+    chance = "the exact probability that a random pupil"
     asked, row, sport = (
         (f"the number of pupils of class {row}", row, ""),
         (f"the number of pupils who play {sport}", "", sport),
         (
-            f"the exact probability that a random pupil is in class {row} and plays {sport}",
+            f"{chance} is in class {row} and plays {sport}",
             row,
             sport,
         ),
-        (f"the exact probability that a random pupil plays {sport}", "", sport),
-        (f"the exact probability that a random pupil of class {row} plays {sport}", row, sport),
+        (f"{chance} plays {sport}", "", sport),
+        (f"{chance} of class {row} plays {sport}", row, sport),
     )[level - 1]
     cells = list(zip(product("ABC", _SPORTS), numbers, strict=True))
     part = [n for (name, what), n in cells if row in ("", name) and sport in ("", what)]

@@ -77,31 +77,6 @@ def tangent(rng: random.Random, level: int) -> Exercise:
 
 
 @family()
-def chord(rng: random.Random, level: int) -> Exercise:
-    """A chord, its distance from the center and the radius; the length of one of them."""
-    *legs, radius = draw_triple(rng, level)
-    sides, asked = [*sorted(legs), radius], rng.randrange(3)
-    distance, half, _ = sides
-
-    def draw(scene: Scene) -> None:
-        points = 0, distance, complex(distance, half), complex(distance, -half), -radius, radius
-        center, foot, end, start, *edge = scene.fit(points, margin=70)
-        scene.circle(center, abs(edge[0] - center))
-        scene.line(start, end, center, foot)
-        scene.right_angle(center, foot, end, size=12)
-        scene.dot(center, radius=3.5)
-        ends = (center, foot, end), (foot, end, center), (center, end, foot)
-        for place, (first, last, inside) in enumerate(ends):
-            text, color = ("x", scene.accent()) if place == asked else (str(sides[place]), None)
-            scene.side(first, last, text, inside, color=color)
-
-    x = sides[asked]
-    squares = (f"{radius}² - {half}²", f"{radius}² - {distance}²", f"{distance}² + {half}²")[asked]
-    steps = f"The line from the center is at a right angle to the chord: x² = {squares} = {x * x}"
-    return Exercise((asked, *sides), x, f"{steps}, so x = {x}.", draw)
-
-
-@family()
 def crossing_chords(rng: random.Random, level: int) -> Exercise:
     """Two chords that cross; the length of one part from the three others."""
     p, q, r, s = (rng.randint(level + 1, 2 * level + 3) for _ in range(4))

@@ -35,7 +35,7 @@ def map_scale(rng: random.Random, level: int) -> Exercise:
         scene.line(*points, color=scene.accent(3), width=2.2)
         start, end = (complex(axes.at(x, 0).real, 440) for x in (2, 2 + squares))
         scene.line(start - 7j, start + 7j, start, end, end - 7j, end + 7j)
-        scene.label(f"{km} km", (start + end) / 2, 1j)
+        scene.label(f"{km} km", (start + end) / 2 + 8j, 1j)
         for name, point in (("A", points[0]), ("B", points[-1])):
             scene.dot(point)
             scene.name(name, point)

@@ -135,7 +135,14 @@ def clocks(rng: random.Random, level: int) -> Exercise:
     return Exercise((len(hours) * (level < 5), start, passed), passed, steps, draw)
 
 
-_MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "June", "July", "Aug", "Sept", "Oct", "Nov", "Dec"]
+_MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec"
+_WEEK = "MonTueWedThuFriSatSun"
+
+
+def _spot(day: date) -> complex:
+    """The place of a day on the page of its month."""
+    row, column = divmod(day.replace(day=1).weekday() + day.day - 1, 7)
+    return complex(50 + 58 * column, 100 + 48 * row)
 
 
 @family(height=420)
@@ -144,33 +151,31 @@ def calendar(rng: random.Random, level: int) -> Exercise:
     first = date(rng.randint(2020, 2035), rng.randint(1, 12), 1)
     days = [first + timedelta(place) for place in range(80)]
     month = [day for day in days if day.month == first.month]
-    counted = days if level in (1, 3) else [day for day in days if day.weekday() < 5]
+    counted = [day for day in days if day.weekday() < (7 if level in (1, 3) else 5)]
     start, end = sorted(rng.sample([day for day in counted if day in month], 2))
     span, passed = rng.randint(12, 30), counted.index(end) - counted.index(start)
     school = "" if level in (1, 3) else " from Monday to Friday"
     if level < 3:
-        asked = f"the number of days{school} after the circled day up to the boxed one"
+        asked = f"the number of days{school} after the circled day, the boxed one included"
         answer, steps = passed, f"Counted from the day after the circled one, it is day {passed}."
     else:
         asked = f"the day of the month on which the course ends, held every day{school}"
         last = counted[counted.index(start) + span - 1]
-        answer, steps = last.day, f"Day {span} is a {last:%A}, number {last.day} of its month."
+        answer, steps = last.day, f"Day {span} of the course is number {last.day} of its month."
 
     def draw(scene: Scene) -> None:
-        scene.label(f"{_MONTHS[first.month - 1]} {first.year}", 224 + 24j)
-        for column, name in enumerate(["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]):
-            scene.label(name, complex(50 + 58 * column, 62), size=17)
+        scene.label(f"{_MONTHS[3 * first.month - 3 : 3 * first.month]} {first.year}", 224 + 24j)
+        for day in days[:7]:
+            place, name = _spot(day).real, _WEEK[3 * day.weekday() : 3 * day.weekday() + 3]
+            scene.label(name, complex(place, 62), size=17)
         for day in month:
-            row, column = divmod(first.weekday() + day.day - 1, 7)
-            at = complex(50 + 58 * column, 100 + 48 * row)
-            scene.rectangle(at - 29 - 24j, 58 + 48j, width=0.5, color=scene.pale)
-            if day == start:
-                scene.circle(at, 20, color=scene.accent(), width=1.5)
-            if day == end and level < 3:
-                scene.rectangle(at - 20 - 18j, 40 + 36j, color=scene.accent(1), width=1.5)
+            scene.rectangle(_spot(day) - 29 - 24j, 58 + 48j, width=0.5, color=scene.pale)
             if level < 5 or day.day < 8:
-                scene.label(str(day.day), at, size=18)
-        if level > 2:
+                scene.label(str(day.day), _spot(day), size=18)
+        scene.circle(_spot(start), 20, color=scene.accent(), width=1.5)
+        if level < 3:
+            scene.rectangle(_spot(end) - 20 - 18j, 40 + 36j, color=scene.accent(1), width=1.5)
+        else:
             scene.label(f"Course of {span} days from the circled day on", 224 + 392j, size=18)
 
     operands = level, (start.year, start.month, start.day), end.day if level < 3 else span

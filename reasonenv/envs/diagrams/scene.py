@@ -242,7 +242,8 @@ class Scene:
     def is_clear(self) -> bool:
         """True if nothing leaves the picture, and no label touches another or a stroke."""
         boxes = np.array([label.box for label in self.labels], float).reshape(-1, 4)
-        places = np.array([(p.real, p.imag) for stroke in self.strokes for p in stroke.points])
+        points = [(p.real, p.imag) for stroke in self.strokes for p in stroke.points]
+        places = np.array(points, float).reshape(-1, 2)
         size = WIDTH, self.height
         if (boxes < _EDGE).any() or (boxes[:, 2:] > np.subtract(size, _EDGE)).any():
             return False

@@ -8,7 +8,6 @@ from reasonenv.envs.diagrams.scene import Scene
 
 _LEFT, _RIGHT, _UP = complex(-0.87, -0.5), complex(0.87, -0.5), -1j
 """Ways along the edges of a cube from its nearest corner."""
-_SQUARE = 0, 1, 1 + 1j, 1j
 
 
 def _draw_box(scene: Scene, corner: complex, left: complex, right: complex, up: complex) -> None:
@@ -79,49 +78,3 @@ def cuboid(rng: random.Random, level: int) -> Exercise:
     steps = f"The edges are {a}, {b} and {c} long. The {measure} is {term} = {answer}."
     key, pen = (measure, sorted((a, b, c))), draw_net if level == 5 else draw
     return Exercise((measure, a, b, c), answer, steps, pen, (measure,), key)
-
-
-# Faces with the same letter, large and small, are opposite each other.
-_NETS = (
-    *(".A../cbCB/..a.", ".A../cbCB/.a..", "AC./.b./.c./.Ba", "AC./.b./.ca/.B."),
-    *("AC./.ba/.c./.B.", "ACa/.b./.c./.B.", "AC../.ba./..cB", "AC../.baB/...c"),
-    *("AC../.baB/..c.", "AC../.baB/.c..", "ACa../..bcB"),
-)
-
-
-@family()
-def cube_net(rng: random.Random, level: int) -> Exercise:
-    """A net of a cube with a number on each face; which numbers lie opposite each other."""
-    net = rng.choice(_NETS[:6] if level == 1 else _NETS)
-    numbers = rng.sample(range(1, 10) if level == 1 else range(10, 100), 6)
-    number = dict(zip("AaBbCc", numbers, strict=True))
-    pairs = tuple(zip(numbers[::2], numbers[1::2], strict=True))
-    opposite = f"Which number is opposite the {number['A']}?"
-    both = f"the number opposite the {number['A']} and the one opposite the {number['B']}"
-    asked, terms = (
-        (opposite, numbers[1:2]),
-        (opposite, numbers[1:2]),
-        (f"What is the sum of {both}?", (number["a"], number["b"])),
-        ("What is the largest sum of two numbers on opposite faces?", max(pairs, key=sum)),
-        (
-            "What is the largest sum of the numbers on three faces that meet at a corner?",
-            tuple(map(max, pairs)),
-        ),
-    )[level - 1]
-
-    def draw(scene: Scene) -> None:
-        rows = list(enumerate(net.split("/")))
-        cells = [(complex(x, -y), row[x]) for y, row in rows for x in range(len(row))]
-        cells = [(cell, letter) for cell, letter in cells if letter != "."]
-        turn = scene.rng.choice((1, 1j, -1, -1j))
-        points = [turn * (cell + step) for cell, _ in cells for step in _SQUARE]
-        places = scene.fit(points, 20, is_turned=False)
-        for place, (_, letter) in enumerate(cells):
-            square = places[4 * place : 4 * place + 4]
-            scene.polygon(*square, fill=scene.tint())
-            scene.label(str(number[letter]), sum(square) / 4, size=26)
-
-    listed = ", ".join(f"{first} and {second}" for first, second in pairs)
-    result = f"{' + '.join(map(str, terms))} = {sum(terms)}" if level > 2 else str(sum(terms))
-    steps = f"Opposite each other are {listed}. So the answer is {result}."
-    return Exercise((level, tuple(number.items()), net), sum(terms), steps, draw, (asked,))

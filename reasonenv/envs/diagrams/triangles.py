@@ -1,11 +1,10 @@
-"""Lengths in right and in similar triangles, and areas of triangles and quadrilaterals."""
+"""Lengths in right and in similar triangles."""
 
 import cmath
 import random
-from fractions import Fraction
 from math import radians
 
-from reasonenv.envs.diagrams.family import Exercise, family, text_of
+from reasonenv.envs.diagrams.family import Exercise, family
 from reasonenv.envs.diagrams.scene import Scene
 
 _TRIPLES = (3, 4, 5), (5, 12, 13), (8, 15, 17), (20, 21, 29), (28, 45, 53), (33, 56, 65)
@@ -79,50 +78,3 @@ def similar_triangles(rng: random.Random, level: int) -> Exercise:
 
     steps = f"The two triangles are similar: {equation}, and x = {x}."
     return Exercise((kind, a, b, c, x), x, steps, draw)
-
-
-_SLANTS = (3, 4, 5), (4, 3, 5), (6, 8, 10), (8, 6, 10), (5, 12, 13), (9, 12, 15), (12, 9, 15)
-"""Legs and longest side of right triangles of about the same size."""
-
-
-@family()
-def polygon_area(rng: random.Random, level: int) -> Exercise:
-    """A triangle, parallelogram or trapezoid with some lengths; its area."""
-    low, high, long = rng.choice(_SLANTS)
-    wide, narrow, tall = rng.randint(6, 20), rng.randint(6, 15), rng.randint(6, 15)
-    # Both parallels, the height, how far the upper one is shifted, and a slanted side.
-    base, top, height, shift, slant = (
-        (wide, 0, tall, rng.randint(2, wide - 2), 0),
-        (narrow + low, narrow + low, high, low, long),
-        (wide, narrow, tall, rng.randint(0, 4), 0),
-        (narrow, 0, high, narrow + low, long),
-        (narrow + 2 * low, narrow, high, low, long),
-    )[level - 1]
-
-    def draw(scene: Scene) -> None:
-        corners = [0, base, complex(shift + top, height), complex(shift, height)]
-        left, right, end, start, foot = scene.fit([*corners, shift], margin=50, is_turned=False)
-        scene.polygon(left, right, end, *([start] if top else []), fill=scene.tint())
-        scene.side(left, right, str(base), end)
-        if top not in (0, base):
-            scene.side(start, end, str(top), left)
-        for side in ((left, right), (start, end)) if top else ():
-            scene.chevron(*side)
-        if slant:
-            scene.side(right if level == 4 else left, start, str(slant), foot)
-        if level == 5:
-            scene.tick(left, start)
-            scene.tick(right, end)
-            return
-        scene.line(right, foot, width=0.6, is_dashed=True)
-        scene.line(start, foot, width=0.8, is_dashed=True)
-        scene.right_angle(start, foot, left if level == 4 else right, size=12)
-        scene.side(start, foot, str(height), scene.rng.choice((left - 99, right + 99)))
-
-    area = Fraction((base + top) * height, 2)
-    steps = f"The area is ({base} + {top}) / 2 * {height} = {text_of(area)}."
-    if level == 5:
-        root = f"({base} - {top}) / 2 = {shift}, the height is the root of {slant}² - {shift}²"
-        steps = f"Each side stands out by {root} = {height}². {steps}"
-    key = base, top, height, slant, slant and shift
-    return Exercise((base, top, height, shift, slant), area, steps, draw, key=key)

@@ -12,12 +12,6 @@ import sympy
 from reasonenv.envs.diagrams.family import text_of
 
 
-def last_angle(*angles):
-    """The first angle, by an equation for the sum of a polygon's or of a full turn's."""
-    x = sympy.Symbol("x")
-    return sympy.solve(x + sum(angles[1:]) - 360, x)[0]
-
-
 def last_polygon_angle(*angles):
     x = sympy.Symbol("x")
     exterior = [180 - angle for angle in (x, *angles[1:])]
@@ -85,11 +79,6 @@ def similar_triangles(kind, a, b, c, x):
     return sympy.solve(equations[kind], X)[0]
 
 
-def polygon_area(base, top, height, shift, slant):
-    corners = (0, 0), (base, 0), (shift + top, height), (shift, height)
-    return abs(sympy.Polygon(*dict.fromkeys(corners)).area)
-
-
 def grid_cells(columns):
     """Unit squares of a shape of columns side by side."""
     lefts = [sum(width for width, _ in columns[:place]) for place in range(len(columns))]
@@ -108,14 +97,6 @@ def perimeter(*columns):
     return sum((x + dx, y + dy) not in cells for x, y in cells for dx, dy in around)
 
 
-def shaded_area(width, height, holes):
-    area = sympy.Polygon((0, 0), (width, 0), (width, height), (0, height)).area
-    for kind, across, up in holes:
-        corners = [(0, 0), (across, 0), (across, up), (0, up)]
-        area -= sympy.Polygon(*(corners[:3] if kind == "triangle" else corners)).area
-    return area
-
-
 def cuboid(measure, a, b, c):
     """By counting unit cubes, unit squares and unit edges."""
     cubes = set(itertools.product(range(a), range(b), range(c)))
@@ -129,33 +110,6 @@ def cuboid(measure, a, b, c):
             for step in (-1, 1)
         )
     return sum(len(range(edge)) for edge in (a, b, c) for _ in range(4))
-
-
-def opposite_faces(net):
-    """Pairs of letters, by rolling a cube over the net: faces below, above, to the north, ..."""
-    lines = net.split("/")
-    cells = {(y, x): lines[y][x] for y in range(len(lines)) for x in range(len(lines[y]))}
-    cells = {place: letter for place, letter in cells.items() if letter != "."}
-    below, waiting = {}, [(min(cells), "BTNSEW")]
-    while waiting:
-        (y, x), (b, t, n, s, e, w) = waiting.pop()
-        if (y, x) not in cells or (y, x) in below:
-            continue
-        below[y, x] = b
-        waiting += [((y, x + 1), e + w + n + s + t + b), ((y, x - 1), w + e + n + s + b + t)]
-        waiting += [((y + 1, x), s + n + b + t + e + w), ((y - 1, x), n + s + t + b + e + w)]
-    side = {face: cells[place] for place, face in below.items()}
-    return [{side["B"], side["T"]}, {side["N"], side["S"]}, {side["E"], side["W"]}]
-
-
-def cube_net(level, faces, net):
-    number, pairs = dict(faces), opposite_faces(net)
-    if level < 4:
-        asked = {"A"} if level < 3 else {"A", "B"}
-        return sum(number[face] for pair in pairs if asked & pair for face in pair - asked)
-    sums = [sum(number[face] for face in pair) for pair in pairs]
-    corners = [sum(number[face] for face in corner) for corner in itertools.product(*pairs)]
-    return max(sums if level == 4 else corners)
 
 
 def point_text(point):
@@ -274,22 +228,17 @@ SOLVERS = {
     "symmetry": symmetry,
     "composed_area": lambda *columns: len(grid_cells(columns)),
     "composed_perimeter": perimeter,
-    "shaded_area": shaded_area,
     "cube_stack": lambda *rows: sum(
         layer < height for row in rows for height in row for layer in range(9)
     ),
     "cuboid": cuboid,
-    "cube_net": cube_net,
     "pythagoras": missing_side,
     "similar_triangles": similar_triangles,
-    "polygon_area": polygon_area,
     "circle_angles": circle_angle,
     "tangent": tangent,
-    "chord": missing_side,
     "crossing_chords": lambda a, b, c, x: sympy.solve(a * b - c * X, X)[0],
     "circle_area": circle_area,
     "parallels": parallels,
-    "angles_at_point": last_angle,
     "polygon_angles": last_polygon_angle,
     "slope": slope,
     "thermometer": lambda tick, step, low, first, second: (
