@@ -12,7 +12,7 @@ from reasonenv.envs.diagrams.scene import Scene, arc_points
 @family(height=364)
 def spinner(rng: random.Random, level: int) -> Exercise:
     """One or two spinners of equal sectors with numbers; the probability of an event."""
-    asked, is_good = (
+    event, is_good = (
         ("an even number", lambda x: x % 2 == 0),
         ("a number above 5", lambda x: x > 5),
         ("a prime number", lambda x: x in (2, 3, 5, 7)),
@@ -39,17 +39,17 @@ def spinner(rng: random.Random, level: int) -> Exercise:
             scene.arrow(2 * center - tip, tip, width=1.5)
 
     steps = f"Of equally likely results {good}/{len(results)} = {text_of(answer)} are good."
-    return Exercise((level, *map(tuple, wheels)), answer, steps, draw, (asked,))
+    return Exercise((level, *map(tuple, wheels)), answer, steps, draw, (event,))
 
 
 @family(height=308)
 def marbles(rng: random.Random, level: int) -> Exercise:
     """Marbles of three colors in a box; the probability of colors that are drawn blindly."""
-    names, named = rng.sample(("red", "blue", "green", "gray"), 3), 1 + level // 5
-    names = *sorted(names[:named]), *sorted(names[named:])
+    names, num_named = rng.sample(("red", "blue", "green", "gray"), 3), 1 + level // 5
+    names = *sorted(names[:num_named]), *sorted(names[num_named:])
     first, second, _ = counts = [rng.randint(2, 7) for _ in names]
     total, (one, other, _) = sum(counts), names
-    asked, draws = (
+    event, draws = (
         (f"a {one} marble", [(first, total)]),
         (f"a marble that is not {one}", [(total - first, total)]),
         (f"a {one} marble, putting it back, and drawing a {one} one again", [(first, total)] * 2),
@@ -70,7 +70,7 @@ def marbles(rng: random.Random, level: int) -> Exercise:
     order = ", in either order" if level == 5 else ""
     terms = " * ".join(f"{count}/{of}" for count, of in draws)
     steps = f"Of {total} marbles{order}: {terms} = {text_of(answer)}."
-    return Exercise((level, names, tuple(counts)), answer, steps, draw, (asked,))
+    return Exercise((level, names, tuple(counts)), answer, steps, draw, (event,))
 
 
 @family(height=364)
@@ -79,7 +79,7 @@ def probability_tree(rng: random.Random, level: int) -> Exercise:
     bottoms = rng.choices((3, 4, 5, 6, 8)[: level + 2], k=3)
     p, q, r = chances = [Fraction(rng.randint(1, bottom - 1), bottom) for bottom in bottoms]
     wins, mixed = [(p, q), (1 - p, r)], [(p, 1 - q), (1 - p, r)]
-    asked, paths = (
+    event, paths = (
         ("two wins", wins[:1]),
         ("two losses", [(1 - p, 1 - r)]),
         ("a win in game 2", wins),
@@ -105,7 +105,7 @@ def probability_tree(rng: random.Random, level: int) -> Exercise:
                     scene.label(str(share), (start + end) / 2, size=19, has_plate=True)
 
     steps = f"Multiply along the branches: {terms} = {text_of(answer)}."
-    return Exercise((level, *chances), answer, steps, draw, (asked,))
+    return Exercise((level, *chances), answer, steps, draw, (event,))
 
 
 @family(height=392)
@@ -113,7 +113,7 @@ def venn(rng: random.Random, level: int) -> Exercise:
     """Two or three sets with the numbers of their parts; a number of members."""
     numbers = [rng.randint(2, 19) for _ in range(4 if level < 3 else 8)]
     # Part 6, which is 110 in binary, is in the second and the third club alone.
-    asked, parts = (
+    group, parts = (
         ("chess", (1, 3)),
         ("exactly one club", (1, 2)),
         ("chess or choir", (1, 2, 3, 5, 6, 7)),
@@ -142,7 +142,7 @@ def venn(rng: random.Random, level: int) -> Exercise:
             scene.label(f"{sum(numbers)} pupils in all", 224 + 30j, size=19)
 
     steps = f"By the numbers of the parts it is {text} = {answer}."
-    return Exercise((level, tuple(numbers)), answer, steps, draw, (asked,))
+    return Exercise((level, tuple(numbers)), answer, steps, draw, (group,))
 
 
 _SPORTS = ("chess", "tennis", "football")
@@ -154,7 +154,7 @@ def two_way_table(rng: random.Random, level: int) -> Exercise:
     numbers = [rng.randint(2, 18) for _ in range(9)]
     row, sport = rng.choice("ABC"), rng.choice(_SPORTS)
     chance = "the exact probability that a random pupil"
-    asked, row, sport = (
+    quantity, row, sport = (
         (f"the number of pupils of class {row}", row, ""),
         (f"the number of pupils who play {sport}", "", sport),
         (
@@ -182,4 +182,4 @@ def two_way_table(rng: random.Random, level: int) -> Exercise:
 
     terms = [" + ".join(map(str, values)) for values in (part, whole)]
     steps = f"({terms[0]}) / ({terms[1]}) = {text_of(answer)}."
-    return Exercise((level, tuple(numbers), row, sport), answer, steps, draw, (asked,))
+    return Exercise((level, tuple(numbers), row, sport), answer, steps, draw, (quantity,))

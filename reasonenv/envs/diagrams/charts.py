@@ -41,8 +41,8 @@ def _chart(
     columns = [rng.sample(numbers, count) for _ in range(num_places)]
     rows = [list(row) for row in zip(*columns, strict=True)]
     title, things, preposition, places = rng.choice(_THEMES)
-    chosen, spots = rng.sample(range(count), min(2, count)) * 2, rng.sample(range(num_places), 2)
-    cells = sorted(zip(chosen, spots, strict=False))[: 2 if ask in ("difference", "gap") else 1]
+    indices, spots = rng.sample(range(count), min(2, count)) * 2, rng.sample(range(num_places), 2)
+    cells = sorted(zip(indices, spots, strict=False))[: 2 if ask in ("difference", "gap") else 1]
     if ask in ("number", "difference"):
         parts = [[rows[thing][spot]] for thing, spot in cells]
         names = [f"{things[thing]} {preposition} {places[spot]}" for thing, spot in cells]
@@ -56,7 +56,7 @@ def _chart(
         answer, steps = answer / len(high), f"({terms}) / {len(high)}"
     elif len(parts) > 1:
         answer, steps = answer - sum(low), f"{terms} - ({less})"
-    asked = _ASKS[ask].format(*names)
+    quantity = _ASKS[ask].format(*names)
 
     def draw(scene: Scene) -> None:
         axes = Axes(scene, (0, num_places), (0, unit * lines), 62 + 64j, 370 + 256j)
@@ -72,8 +72,8 @@ def _chart(
         paint(axes, rows)
 
     operands = title, (unit, major), tuple(map(tuple, rows)), ask, tuple(cells)
-    steps = f"{asked[0].upper()}{asked[1:]} is {steps} = {text_of(answer)}."
-    return Exercise(operands, answer, steps, draw, (asked,))
+    steps = f"{quantity[0].upper()}{quantity[1:]} is {steps} = {text_of(answer)}."
+    return Exercise(operands, answer, steps, draw, (quantity,))
 
 
 def _bar(axes: Axes, x: float, width: float, ends: tuple[int, int], color: int) -> None:
@@ -155,14 +155,14 @@ def pie_chart(rng: random.Random, level: int) -> Exercise:
     shares = rng.sample([*shares, rest], len(names))
     total, full, sign = 20 * rng.randint(2, 18), *((100, "%") if level < 3 else (360, "°"))
     missing, other, *_ = parts = [full * share // sum(shares) for share in shares]
-    known, part = total * other // full, full if level == 5 else missing
-    wholes = (100, full), (total, full), (total, full), (known, other), (known, other)
+    number, part = total * other // full, full if level == 5 else missing
+    wholes = (100, full), (total, full), (total, full), (number, other), (number, other)
     amount, whole = wholes[level - 1]
     answer = amount * part // whole
 
     def draw(scene: Scene) -> None:
         start, center = scene.rng.randrange(360), 224 + 244j
-        every, one = f"{total} {group}", f"{names[1]}: {known} {group}"
+        every, one = f"{total} {group}", f"{names[1]}: {number} {group}"
         scene.label((group.capitalize(), every, every, one, one)[level - 1], 224 + 24j, size=20)
         for place, (name, size) in enumerate(zip(names, parts, strict=True)):
             turn = 360 * size / full
@@ -174,8 +174,8 @@ def pie_chart(rng: random.Random, level: int) -> Exercise:
             start += turn
 
     what = "percentage" if level == 1 else "number"
-    asked = f"number of all {group}" if level == 5 else f"{what} of {group} who chose {names[0]}"
+    quantity = f"number of all {group}" if level == 5 else f"{what} of {group} who chose {names[0]}"
     text = f"The missing part is {full} - {' - '.join(map(str, parts[1:]))} = {missing}"
-    steps = f"{text}{sign}, so the {asked} is {amount} * {part} / {whole} = {answer}."
+    steps = f"{text}{sign}, so the {quantity} is {amount} * {part} / {whole} = {answer}."
     operands = level, group, tuple(names), total if level > 1 else 0, tuple(shares)
-    return Exercise(operands, answer, steps, draw, (asked,))
+    return Exercise(operands, answer, steps, draw, (quantity,))

@@ -107,7 +107,7 @@ def clocks(rng: random.Random, level: int) -> Exercise:
     """Two clocks; the minutes from the first to the second."""
     step, longest = ((15, 300), (5, 300), (1, 300), (1, 719), (1, 719))[level - 1]
     start = step * rng.randrange(720 // step)
-    passed, hours = (
+    minutes, hours = (
         step * rng.randint(1, longest // step),
         range(3, 13, 3) if level == 4 else range(1, 13),
     )
@@ -118,7 +118,7 @@ def clocks(rng: random.Random, level: int) -> Exercise:
             points = (center + end * way for end in ends)
             scene.line(*points, width=width, is_ground=True)
 
-        for time, x, name in ((start, 118, "start"), (start + passed, 330, "end")):
+        for time, x, name in ((start, 118, "start"), (start + minutes, 330, "end")):
             center = complex(x, 124)
             scene.circle(center, 100, width=1.3, fill=scene.tint(), is_ground=True)
             for minute in range(60):
@@ -130,9 +130,9 @@ def clocks(rng: random.Random, level: int) -> Exercise:
             scene.dot(center)
             scene.label(name, complex(x, 252))
 
-    first, last = (f"{t // 60 % 12 or 12}:{t % 60:02}" for t in (start, start + passed))
-    steps = f"From {first} to {last}: {passed // 60} * 60 + {passed % 60} = {passed} minutes."
-    return Exercise((len(hours) * (level < 5), start, passed), passed, steps, draw)
+    first, last = (f"{t // 60 % 12 or 12}:{t % 60:02}" for t in (start, start + minutes))
+    steps = f"From {first} to {last}: {minutes // 60} * 60 + {minutes % 60} = {minutes} minutes."
+    return Exercise((len(hours) * (level < 5), start, minutes), minutes, steps, draw)
 
 
 _MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec"
@@ -151,16 +151,19 @@ def calendar(rng: random.Random, level: int) -> Exercise:
     first = date(rng.randint(2020, 2035), rng.randint(1, 12), 1)
     days = [first + timedelta(place) for place in range(80)]
     month = [day for day in days if day.month == first.month]
-    counted = [day for day in days if day.weekday() < (7 if level in (1, 3) else 5)]
-    start, end = sorted(rng.sample([day for day in counted if day in month], 2))
-    span, passed = rng.randint(12, 30), counted.index(end) - counted.index(start)
+    schedule = [day for day in days if day.weekday() < (7 if level in (1, 3) else 5)]
+    start, end = sorted(rng.sample([day for day in schedule if day in month], 2))
+    span, distance = rng.randint(12, 30), schedule.index(end) - schedule.index(start)
     school = "" if level in (1, 3) else " from Monday to Friday"
     if level < 3:
-        asked = f"the number of days{school} after the circled day, the boxed one included"
-        answer, steps = passed, f"Counted from the day after the circled one, it is day {passed}."
+        quantity = f"the number of days{school} after the circled day, the boxed one included"
+        answer, steps = (
+            distance,
+            f"Counted from the day after the circled one, it is day {distance}.",
+        )
     else:
-        asked = f"the day of the month on which the course ends, held every day{school}"
-        last = counted[counted.index(start) + span - 1]
+        quantity = f"the day of the month on which the course ends, held every day{school}"
+        last = schedule[schedule.index(start) + span - 1]
         answer, steps = last.day, f"Day {span} of the course is number {last.day} of its month."
 
     def draw(scene: Scene) -> None:
@@ -179,4 +182,4 @@ def calendar(rng: random.Random, level: int) -> Exercise:
             scene.label(f"Course of {span} days from the circled day on", 224 + 392j, size=18)
 
     operands = level, (start.year, start.month, start.day), end.day if level < 3 else span
-    return Exercise(operands, answer, steps, draw, (asked,))
+    return Exercise(operands, answer, steps, draw, (quantity,))

@@ -15,7 +15,7 @@ def scatter(rng: random.Random, level: int) -> Exercise:
     """Marks of pupils in two tests as points; how many points fulfil a condition."""
     a, b = rng.randint(4, 7) if level == 2 else 0, rng.randint(3, 6)
     b = (b, b, 0, 0, 2 * b + 1)[level - 1]
-    asked, is_good = (
+    quantity, is_good = (
         (f"more than {b} marks in test 2", lambda x, y: y > b),
         (f"below {a} marks in test 1 and above {b} in test 2", lambda x, y: x < a and y > b),
         ("more marks in test 2 than in test 1", lambda x, y: y > x),
@@ -39,11 +39,11 @@ def scatter(rng: random.Random, level: int) -> Exercise:
             scene.dot(axes.at(*point), scene.accent())
 
     steps = f"The points {', '.join(map(str, good))} fulfil the condition: {len(good)} pupils."
-    return Exercise((level, a, b, *points), len(good), steps, draw, (asked,))
+    return Exercise((level, a, b, *points), len(good), steps, draw, (quantity,))
 
 
 def _measure(ask: str, values: list[Fraction]) -> tuple[Fraction, str, str]:
-    """A measure, or the difference of two; a worked solution, and what is asked for."""
+    """A measure, or the difference of two; a worked solution, and what is quantity for."""
     ordered = sorted(values, reverse=True)
     texts = [text_of(value) for value in ordered]
     if len(values) == 1:
@@ -67,7 +67,7 @@ def box_plot(rng: random.Random, level: int) -> Exercise:
     sets = [sorted(rng.sample(numbers, 5)) for _ in range(1 + level // 4)]
     place, *less = _PLACES[ask]
     values = [Fraction(data[place] - sum(data[i] for i in less)) for data in sets]
-    answer, steps, asked = _measure(ask, values)
+    answer, steps, quantity = _measure(ask, values)
 
     def draw(scene: Scene) -> None:
         axes = Axes(scene, (0, tick * ticks), (0, len(sets)), 44 + 24j, 378 + 236j)
@@ -87,7 +87,7 @@ def box_plot(rng: random.Random, level: int) -> Exercise:
             if len(sets) > 1:
                 scene.label("BA"[row], complex(20, axes.at(0, y).imag))
 
-    return Exercise((ask, tick, *map(tuple, sets)), answer, steps, draw, (asked,))
+    return Exercise((ask, tick, *map(tuple, sets)), answer, steps, draw, (quantity,))
 
 
 @family(height=392)
@@ -127,7 +127,7 @@ def stem_and_leaf(rng: random.Random, level: int) -> Exercise:
     sets = [sorted(rng.choices(range(10, 60), k=count)) for _ in range(1 + level // 4)]
     ask = "range" if level == 1 else "median"
     values = [Fraction(data[-1] - data[0] if level == 1 else median(data)) for data in sets]
-    answer, steps, asked = _measure(ask, values)
+    answer, steps, quantity = _measure(ask, values)
 
     def draw(scene: Scene) -> None:
         x = 100 if len(sets) == 1 else 224
@@ -144,7 +144,7 @@ def stem_and_leaf(rng: random.Random, level: int) -> Exercise:
                     scene.label(str(leaf), complex(x + side * (38 + 21 * place), y))
         scene.label("Key: 2 | 7 means 27", 224 + 340j, size=18)
 
-    return Exercise((ask, *map(tuple, sets)), answer, steps, draw, (asked,))
+    return Exercise((ask, *map(tuple, sets)), answer, steps, draw, (quantity,))
 
 
 @family(height=336)
@@ -155,7 +155,7 @@ def pictograph(rng: random.Random, level: int) -> Exercise:
     thing, names = rng.choice(("apples", "books", "goals")), ("Ana", "Ben", "Cleo", "Dan")
     one, other = rng.sample(range(4), 2)
     rows, is_total = [Fraction(count, 4) for count in quarters], level in (2, 3, 4)
-    used, known = rows if is_total else [rows[one]], rows[other] if level == 5 else Fraction(1)
+    used, symbols = rows if is_total else [rows[one]], rows[other] if level == 5 else Fraction(1)
     answer = int(key * sum(used))
 
     def draw(scene: Scene) -> None:
@@ -170,16 +170,16 @@ def pictograph(rng: random.Random, level: int) -> Exercise:
                 symbol(complex(112 + 12 * place, y), min(4, count - place))
         scene.line(84 + 8j, 84 + 250j)
         if level == 5:
-            scene.label(f"{names[other]} has {key * known} {thing}.", 224 + 296j)
+            scene.label(f"{names[other]} has {key * symbols} {thing}.", 224 + 296j)
         else:
             symbol(130 + 296j, 4)
             scene.label(f"stands for {key} {thing}", 156 + 296j, 1)
 
     sums = " + ".join(map(text_of, used))
-    text = f"{text_of(known)} of a symbol is {text_of(key * known)}, so one is {key}"
+    text = f"{text_of(symbols)} of a symbol is {text_of(key * symbols)}, so one is {key}"
     steps = f"{text}: {key} * ({sums}) = {answer}."
-    asked = (
+    quantity = (
         f"the total number of {thing}" if is_total else f"the number of {thing} for {names[one]}"
     )
     operands = is_total, thing, key, tuple(quarters), 0 if is_total else one, level == 5 and other
-    return Exercise(operands, answer, steps, draw, (asked,))
+    return Exercise(operands, answer, steps, draw, (quantity,))
