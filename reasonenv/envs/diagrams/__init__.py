@@ -44,8 +44,8 @@ LEVELS = (1, 2, 3, 4, 5)
 SPLITS = ("train", "test", "heldout")
 REWARDS = {"accuracy": (1.0, accuracy), "format": (0.1, think_answer_format)}
 for _name in (
-    *("angles", "triangles", "circles", "areas", "solids", "coordinates", "functions"),
-    *("shapes", "scales", "maps", "charts", "statistics", "chance", "puzzles"),
+    *("plane", "circles", "shapes", "coordinates", "measures", "clocks"),
+    *("charts", "statistics", "chance", "puzzles"),
 ):
     importlib.import_module(f"{__name__}.{_name}")
 BUILT_IN = tuple(FAMILIES)

@@ -6,17 +6,17 @@ from fractions import Fraction
 from math import radians
 
 from reasonenv.envs.diagrams.family import Exercise, family
+from reasonenv.envs.diagrams.plane import draw_triple
 from reasonenv.envs.diagrams.scene import Scene, arc_points
-from reasonenv.envs.diagrams.triangles import draw_triple
 
 
 @family()
 def circle_angles(rng: random.Random, level: int) -> Exercise:
     """A circle with center O; an angle at the center or on the circle from another."""
     kind = min(5, level + rng.randint(0, 1))
-    size = rng.randint(*((25, 80), (25, 80), (22, 68), (60, 120), (12, 78))[kind - 1])
-    # The outline, the given and the wanted angle, their sizes, and why.
-    outline, known, asked, given, x, rule = (
+    size = rng.randint(*((25, 80), (25, 80), (22, 68), (60, 120), (20, 70))[kind - 1])
+    # The outline, an angle and the one that is sought, their sizes, and why.
+    outline, mark, target, degrees, x, rule = (
         ("OACBO", "AOB", "ACB", 2 * size, size, "An inscribed angle is half the central one"),
         ("OACBO", "ACB", "AOB", size, 2 * size, "A central angle is twice the inscribed one"),
         ("ABCA", "CAB", "CBA", size, 90 - size, "The angle over a diameter is 90°"),
@@ -34,13 +34,13 @@ def circle_angles(rng: random.Random, level: int) -> Exercise:
         scene.circle(place["O"], abs(place["A"] - place["O"]))
         scene.line(*(place[name] for name in outline))
         scene.dot(place["O"], radius=3.5)
-        for mark, text in ((known, f"{given}°"), (asked, "x")):
-            first, vertex, last = (place[name] for name in mark)
+        for angle, text in ((mark, f"{degrees}°"), (target, "x")):
+            first, vertex, last = (place[name] for name in angle)
             scene.angle(first, vertex, last, text, scene.accent() if text == "x" else None)
         for name in sorted({*outline, "O"}):
             scene.name(name, place[name], size=18)
 
-    sizes = (given, x) if kind < 3 else (given,)
+    sizes = (degrees, x) if kind < 3 else (degrees,)
     steps = f"{rule}, so with {' and '.join(map(str, sizes))} degrees x = {x}."
     return Exercise((kind, size), x, steps, draw)
 
@@ -64,8 +64,8 @@ def tangent(rng: random.Random, level: int) -> Exercise:
         scene.label("O", center, center - tip, size=18)
         scene.side(touch, tip, str(length) if is_radius else "x", center)
         scene.side(center, touch, "x" if is_radius else str(radius), tip)
-        inner, given = (near, outer) if is_outer else (center, distance)
-        scene.side(inner, tip, str(given), touch)
+        inner, number = (near, outer) if is_outer else (center, distance)
+        scene.side(inner, tip, str(number), touch)
 
     x = radius if is_radius else length
     whole = str(distance)

@@ -20,7 +20,7 @@ _WORDING = json.loads(
 
 @dataclass(frozen=True)
 class Exercise:
-    """What a figure shows and asks for, up to its style and wording.
+    """An exercise: what a figure shows and asks for, up to its style and wording.
 
     Args:
         operands: Numbers, words, or tuples of them, that determine it.

@@ -174,7 +174,7 @@ class Scene:
         color: Color | None = None,
         has_plate: bool = False,
     ) -> None:
-        """A text in the middle of a place, or beside it in a direction.
+        """A text in the middle of a place, or next to it in a direction.
 
         Beside a line, in the direction that is normal to it, the text just clears it.
         """
@@ -228,11 +228,6 @@ class Scene:
         """The small square of a right angle."""
         a, b = (size * (end - vertex) / abs(end - vertex) for end in (first, last))
         self.line(vertex + a, vertex + a + b, vertex + b, width=0.7)
-
-    def tick(self, start: complex, end: complex) -> None:
-        """The mark of a side that is as long as others with one."""
-        across, place = 8j * (end - start) / abs(end - start), start + 0.3 * (end - start)
-        self.line(place - across, place + across)
 
     def chevron(self, start: complex, end: complex) -> None:
         """The mark of a line that is parallel to others with one."""
@@ -331,13 +326,13 @@ def linear(factor: int, rest: int, minus: str = "−") -> str:
 
 
 def _overlap(ones: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Whether each of n boxes has more than an edge in common with each of m: [n, m]."""
+    """Pairs of n and of m boxes that have more than an edge in common: a mask [n, m]."""
     ends = ones[:, None, 2:] > others[:, :2]
     return np.all(ends & (ones[:, None, :2] < others[:, 2:]), axis=-1)
 
 
 def _crossings(strokes: Sequence[Stroke], boxes: np.ndarray) -> np.ndarray:
-    """Whether each line that labels keep clear of has a point inside each of m boxes: [n, m].
+    """Lines that labels keep clear of and that pass through each of m boxes: a mask [n, m].
 
     Exact, since places are multiples of 1/16: a line misses a box just if their projections on an
     axis or on the normal of the line are apart.

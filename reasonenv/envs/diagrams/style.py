@@ -11,14 +11,9 @@ from PIL import ImageFont
 Color = tuple[int, int, int]
 
 COLORS: dict[str, Color] = {
-    "red": (205, 45, 45),
-    "blue": (40, 95, 200),
-    "green": (30, 135, 70),
-    "orange": (225, 125, 20),
-    "purple": (125, 60, 165),
-    "brown": (125, 80, 45),
-    "pink": (220, 100, 160),
-    "gray": (115, 120, 125),
+    **{"red": (205, 45, 45), "blue": (40, 95, 200), "green": (30, 135, 70)},
+    **{"orange": (225, 125, 20), "purple": (125, 60, 165), "brown": (125, 80, 45)},
+    **{"pink": (220, 100, 160), "gray": (115, 120, 125)},
 }
 """Colors that a question may name; a dark background lightens them."""
 _PAPERS: tuple[Color, ...] = ((255, 255, 255), (250, 246, 235), (240, 245, 250), (245, 245, 245))
@@ -86,10 +81,8 @@ def draw_style(split: str, rng: random.Random) -> Style:
 def font(face: str, pixels: int) -> ImageFont.FreeTypeFont:
     """A face at a size in pixels, without the layout of Raqm, which not every machine has."""
     spec = find_spec("matplotlib")
-    folder = Path((spec and spec.origin) or "").parent / "mpl-data/fonts/ttf"
-    return ImageFont.truetype(
-        str(folder / f"{face}.ttf"), pixels, layout_engine=ImageFont.Layout.BASIC
-    )
+    file = Path((spec and spec.origin) or "").parent / f"mpl-data/fonts/ttf/{face}.ttf"
+    return ImageFont.truetype(str(file), pixels, layout_engine=ImageFont.Layout.BASIC)
 
 
 @cache

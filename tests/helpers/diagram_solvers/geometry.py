@@ -27,8 +27,8 @@ X = sympy.Symbol("x")
 
 def parallels(here, there, first, second):
     """By the angles between the lines' directions, counted in quarters of a full turn."""
-    known, unknown = (factor * X + rest for factor, rest in (first, second))
-    size = [known if (quarter - here) % 2 == 0 else 180 - known for quarter in range(4)]
+    angle, unknown = (factor * X + rest for factor, rest in (first, second))
+    size = [angle if (quarter - here) % 2 == 0 else 180 - angle for quarter in range(4)]
     return sympy.solve(size[there] - unknown, X)[0]
 
 
@@ -38,14 +38,14 @@ def circle_angle(kind, size):
     turns = {"A": -90 - half, "B": -90 + half, "C": 2 * size if kind == 3 else 92, "D": -91}
     place = {name: cmath.rect(1, math.radians(turn)) for name, turn in turns.items()}
     place["O"] = 0
-    given, asked = ("AOB ACB", "ACB AOB", "CAB CBA", "ACB ADB", "OAB ACB")[kind - 1].split()
+    mark, target = ("AOB ACB", "ACB AOB", "CAB CBA", "ACB ADB", "OAB ACB")[kind - 1].split()
 
     def angle(first, vertex, last):
         ratio = (place[first] - place[vertex]) / (place[last] - place[vertex])
         return round(abs(math.degrees(cmath.phase(ratio))), 6)
 
-    assert angle(*given) == (2 * size if kind == 1 else size)
-    return round(angle(*asked))
+    assert angle(*mark) == (2 * size if kind == 1 else size)
+    return round(angle(*target))
 
 
 def positive_root(equation):
@@ -59,8 +59,8 @@ def tangent(is_radius, is_outer, radius, length, distance):
     return positive_root(X**2 + length**2 - ((X + outer) if is_outer else distance) ** 2)
 
 
-def missing_side(asked, *sides):
-    sides = [X if place == asked else side for place, side in enumerate(sides)]
+def missing_side(unknown, *sides):
+    sides = [X if place == unknown else side for place, side in enumerate(sides)]
     return positive_root(sides[0] ** 2 + sides[1] ** 2 - sides[2] ** 2)
 
 
@@ -125,9 +125,9 @@ MIRRORS = {"x-axis": (1, 0), "y-axis": (0, 1), "line y = x": (1, 1), "line y = -
 TURNS = {"90° counterclockwise": 90, "90° clockwise": -90, "180°": 180}
 
 
-def transformation(motions, asked, corners):
+def transformation(motions, corner, corners):
     """By sympy's reflections and rotations."""
-    point = sympy.Point(*corners[asked])
+    point = sympy.Point(*corners[corner])
     lines = {name: sympy.Line((0, 0), way) for name, way in MIRRORS.items()}
     lines |= {"line x = 1": sympy.Line((1, 0), (1, 1)), "line y = -1": sympy.Line((0, -1), (1, -1))}
     for motion in motions:
@@ -140,7 +140,7 @@ def transformation(motions, asked, corners):
     return point_text(point)
 
 
-def zeros(asked, roots):
+def zeros(quantity, roots):
     """By the coefficients of the polynomial, by Vieta's formulas."""
     polynomial = sympy.Poly.from_expr(sympy.prod(X - root for root in roots), X)
     _, second, third, *_, last = (*polynomial.all_coeffs()[:3], polynomial.all_coeffs()[-1])
@@ -150,7 +150,7 @@ def zeros(asked, roots):
         "the sum of all zeros": -second,
         "the product of all zeros": (-1) ** len(roots) * last,
         "the sum of the squares of all zeros": second**2 - 2 * third,
-    }[asked]
+    }[quantity]
 
 
 def area_under(*nodes):

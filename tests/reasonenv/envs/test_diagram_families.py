@@ -26,6 +26,11 @@ by_family_and_level = pytest.mark.parametrize(("name", "level"), POSED)
 by_family = pytest.mark.parametrize("name", BUILT_IN)
 
 
+def few_or(many):
+    """A few draws in every run of the tests, and many in one of the slow ones."""
+    return 8, pytest.param(many, marks=pytest.mark.slow(reason="many draws of every family"))
+
+
 def drawn(name, level, count, split="train"):
     rng = random.Random(0)
     return [FAMILIES[name].draw(split, level, rng) for _ in range(count)]
@@ -56,9 +61,10 @@ def test_every_family_has_a_second_solver():
     assert set(SOLVERS) == set(BUILT_IN)
 
 
+@pytest.mark.parametrize("count", few_or(500))
 @by_family_and_level
-def test_a_second_solver_gives_the_same_answer(name, level):
-    for exercise in drawn(name, level, 30):
+def test_a_second_solver_gives_the_same_answer(name, level, count):
+    for exercise in drawn(name, level, count):
         assert same(exercise.answer, SOLVERS[name](*exercise.operands)), exercise.operands
 
 
@@ -71,10 +77,11 @@ def test_a_worked_solution_earns_the_maximum_and_names_its_answer(name, level):
         assert text in exercise.steps, response
 
 
+@pytest.mark.parametrize("count", few_or(100))
 @by_family_and_level
-def test_labels_stay_apart_and_within_the_picture(name, level):
+def test_labels_stay_apart_and_within_the_picture(name, level, count):
     rng, family = random.Random(1), FAMILIES[name]
-    for exercise in drawn(name, level, 6):
+    for exercise in drawn(name, level, count):
         scene = family.scene(exercise, draw_style("train", rng), rng)
         space = np.zeros((family.height, WIDTH), int)
         for left, top, right, bottom in (label.box for label in scene.labels):
@@ -143,12 +150,15 @@ def test_a_multiple_choice_has_four_options_one_of_them_right(name):
         assert len(set(problem.options)) == 4
 
 
+@pytest.mark.parametrize("split", diagrams.SPLITS)
 @by_family
-def test_a_problem_is_drawn_at_its_size_and_earns_the_maximum_by_its_solution(name):
-    problem = diagrams.problems(families=[name], level=3, size=224)[0]
-    assert problem.images[0].shape == (FAMILIES[name].height // 2, 224, 3)
-    assert len(np.unique(problem.images[0])) > 2
-    verdict = grade(problem.solution, problem.answer, problem.options)
-    assert total(diagrams.REWARDS, problem.solution, problem, verdict)[0] == maximum(
-        diagrams.REWARDS
-    )
+def test_a_drawn_problem_has_its_size_and_its_solution_earns_the_maximum(name, split):
+    for problem in diagrams.problems(split, level=(1, 3, 5), families=[name], size=224)[:7]:
+        assert problem.images[0].shape == (FAMILIES[name].height // 2, 224, 3)
+        assert len(np.unique(problem.images[0])) > 2
+        if not problem.options:
+            answer = SOLVERS[name](*problem.metadata["operands"])
+            assert same(read(problem.answer), answer), problem.question
+        verdict = grade(problem.solution, problem.answer, problem.options)
+        earned = total(diagrams.REWARDS, problem.solution, problem, verdict)[0]
+        assert earned == maximum(diagrams.REWARDS)
