@@ -86,10 +86,11 @@ def train_on(
             if log.writes and reports.is_due():
                 with reports.action():
                     report.report_at_end(state.folder)
-        elif action == "stop" or not roll_back(state, log, monitor, decision.warnings):
+            continue
+        source.drop()
+        if action == "stop" or not roll_back(state, log, monitor, decision.warnings):
             return decision.reason or "see rank 0"
-        else:
-            source.restart()
+        source.restart()
     return ""
 
 
@@ -100,7 +101,7 @@ def train_step(
 
     Args:
         state: State of the run; advances its `step` and its `position`.
-        source: Of the rollouts.
+        source: Of the rollouts; it gets the new weights.
         log: Logs the first rollout of every `ROLLOUT_LOG_INTERVAL`th step.
         history: Metrics of each step so far.
 
@@ -128,9 +129,8 @@ def train_step(
         begin = partial(setattr, state, "is_updating", True)
         metrics |= update(*parts, teacher=state.engines.teacher, trace=trace, before_step=begin)
     state.step, state.position, state.is_updating = step, rollouts[-1].position, False
-    state.keep_version()
     with error_on_all_ranks(engine, "the transfer of weights"), clock("sync"):
-        sampler.load_weights(engine.checkpoint_weights())
+        source.update_weights()
     num_responses = len(rollouts) * run.num_prompts * run.group_size
     num_tokens, metrics["rollout/left_out"] = count(rollouts, engine)
     metrics |= clock.metrics(num_responses, num_tokens)

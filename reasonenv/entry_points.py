@@ -69,7 +69,8 @@ def define(
     """
     siblings = partial(_every_split, environment, {**kwargs, "holdout": None})
     problems, keep = _problems(environment, kwargs)
-    filter, without = kwargs.pop("filter", None), kwargs.pop("without", ())
+    filter, without = kwargs.pop("filter", None), kwargs.pop("without", environment.without)
+    problems = select(problems, environment.filter)
     chosen = select(problems, filter, without, keep, siblings, environment.cluster)
     rewards = environment.rewards or {"accuracy": (1.0, accuracy)}
     rewards = rewards(problems) if callable(rewards) else rewards

@@ -47,6 +47,9 @@ class Environment:
         model: Default base model of a run, or a function of some arguments of `problems` to it.
         licence: Of the data.
         sizes: Numbers of problems of splits, as published; of drawn problems there are none.
+        without: Default of the argument `without`: "invalid" where published rows make no problem.
+        filter: Default of the argument `filter`, for a data set of which only a part suits a rule.
+        overlaps: Other environments with some of its problems, and which these are.
     """
 
     id: str
@@ -61,6 +64,9 @@ class Environment:
     model: str | Callable[..., str] = "tiny"
     licence: str = ""
     sizes: Mapping[str, int] = field(default_factory=dict)
+    without: str | Sequence[str] = ()
+    filter: Mapping[str, Any] = field(default_factory=dict)
+    overlaps: Mapping[str, str] = field(default_factory=dict)
 
     def load(self, **arguments: Any) -> Problems:
         """All problems of a split.

@@ -91,6 +91,9 @@ def _parser() -> argparse.ArgumentParser:
     add("--compare", metavar="OTHER.jsonl", help="responses to compare with, problem by problem")
     about = "judge in place of the rules; see scoring.scoreboard.Judge"
     add("--judge", metavar="MODULE:FUNCTION", help=about)
+    add(
+        "--guess", type=int, metavar="SEED", help="seed of letters where MMMU-Pro's rule reads none"
+    )
     add("--seed", type=int, default=0, help="seed of maj@k, and of a test of many problems (0)")
     add("--strict", action="store_true", help="exit with status 1 when a line was skipped")
     return parser
@@ -107,6 +110,7 @@ def _graded(options: argparse.Namespace, path: str) -> GradedResponses:
         split=options.split,
         env_options=env_options(options.env_options),
         judge=judge,
+        guess=options.guess,
         skipped=skipped,
     )
 

@@ -108,9 +108,9 @@ class Run:
     """Dynamic sampling (DAPO): rollouts sampled at most until an update has enough prompts with
     both correct and incorrect responses; others fill the remaining places. 1 trains on all."""
     staleness: CountOrNone = 0
-    """Steps by which sampling may be ahead of training: above 0 a process samples beside the
-    updates, each rollout with the weights of this many updates before, and --sampler-correction is
-    2 unless given. 0 takes turns."""
+    """Steps by which sampling may be ahead of training: above 0 a process, or the server of
+    --vllm-server, samples beside the updates, each rollout with the weights of this many updates
+    before, and --sampler-correction is 2 unless given. 0 takes turns."""
     overlong_buffer: CountOrNone = 0
     """Tokens before the length limit over which the reward falls by up to 1; 0 for none (DAPO)."""
     truncated: Literal["keep", "mask"] = "keep"

@@ -21,6 +21,8 @@ from agents.engines.transformers import TransformersSampler
 from agents.errors import SamplerError
 from agents.rollout import Prompt, Responses
 
+PATIENCE = 300.0
+"""Seconds without an answer of the process after which, each time, a line says so."""
 Weights = Mapping[str, Tensor]
 """Tensors by the names of a policy's parameters."""
 
@@ -113,6 +115,11 @@ class ProcessSampler:
         while True:
             try:
                 self._connection.send_bytes(request)
+                while not self._connection.poll(PATIENCE):
+                    self._say(
+                        f"no answer of the sampler's process {self.pid} for {PATIENCE:g} s: it is "
+                        "slow, or stopped, and training waits for it"
+                    )
                 return pickle.loads(self._connection.recv_bytes())
             except (EOFError, OSError) as error:
                 if self._is_closed:

@@ -74,8 +74,8 @@ class Evaluator:
         options: dict[str, Any] = environment_options(task.env_options, task.data)
         self.split = task.split or find(task.env).evaluation_split(options)
         options["split"] = self.split
-        if options.get("without") == INVALID:  # which would not count them
-            del options["without"]
+        if options.get("without", find(task.env).without) == INVALID:  # which would not count them
+            options["without"] = ()
         self._group_size = _largest_divisor(task.num_samples, task.batch_size)
         # At most as many as there are problems: the environment fills all of its places.
         self._num_places = min(

@@ -258,11 +258,17 @@ class MemoryPlan:
         with which rollouts under way are sampled.
         """
         run, whole = self.run, self.shape.num_weights + self._adapter_weights
-        if not run.staleness:
+        if not run.staleness or self.sampler == "separate":
             return {}
         copies = whole + (run.staleness + 2) * self.num_trained
         process = PROCESS + sum(self._sampling_here().values())
         return {"sampler weights": self._weight_size * copies / GIB, "sampler": process}
+
+    @property
+    def host_copies(self) -> float:
+        """GiB on the host of rank 0 for weights with which a server samples rollouts ahead."""
+        num_copies = self.run.staleness and self.run.staleness + 1
+        return num_copies * self._weight_size * self.shape.num_weights / GIB
 
     def _sampling_here(self) -> dict[str, float]:
         """GiB of sampling by transformers."""

@@ -59,6 +59,13 @@ def plan_lines(plan: MemoryPlan) -> Iterator[str]:
         f"KV cache a token, {plan.responses_at_a_time} responses at a time{share}",
         "",
     )
+    if (staleness := plan.run.staleness) and plan.sampler == "separate":
+        yield f"copies of the weights: {plan.host_copies:.1f} GiB more on the host of rank 0"
+    if staleness:
+        yield (
+            f"--staleness {staleness}: at best (R + T) / max(R, T) times as fast, by R = "
+            "time/rollout_s and T = time/train_s of a few steps without it\n"
+        )
     peak = max(plan.totals, key=plan.totals.__getitem__)
     total = f"{plan.verdict}: {plan.totals[peak]:.1f} of {plan.memory:.1f} GiB, in {PHASES[peak]}"
     if plan.verdict == "fits":

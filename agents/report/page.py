@@ -8,7 +8,7 @@ by their digests and nothing else, and no string to become markup.
 import base64
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from string import Template
@@ -25,10 +25,13 @@ HERE = Path(__file__).parent
 SCRIPTS = ("page.js", "charts.js", "rollouts.js", "highlights.js")
 LONGEST_TITLE = 99
 """Characters of the names of folders in the title."""
-PARTS = ("rollout", "grade", "train", "sync")
-"""Parts of a step that have their own `time/` metric."""
-PARTS_BESIDE = ("wait", "train", "sync")
-"""The trainer's, of a step beside which the sampler works."""
+PARTS = {"rollout": 0, "grade": 1, "train": 2, "sync": 3, "other": 4}
+"""Parts of a step, and the number of their color; all but the rest have their `time/` metric."""
+LANES = {
+    "trainer": {"wait": 5, "train": 2, "sync": 3, "other": 4},
+    "sampler": {"sampler_wait": 5, "transfer": 3, "rollout": 0, "grade": 1},
+}
+"""The same of a step beside which the sampler works."""
 
 
 def make_page(runs: Sequence[RunFolder], limit: int = LIMIT) -> str:
@@ -193,28 +196,43 @@ def _collapse_warnings(run: RunFolder) -> str:
 
 
 def _times(run: RunFolder) -> str:
-    """Seconds of each part of all steps as a bar and a table, and the peak of memory."""
-    is_beside = any("time/wait_s" in row for row in run.rows)
-    parts = PARTS_BESIDE if is_beside else PARTS
-    seconds = [sum(row.get(f"time/{name}_s") or 0.0 for row in run.rows) for name in parts]
+    """Seconds of each part of all steps as bars and a table, and the peak of memory.
+
+    A step has one lane; two where the sampler works beside the trainer.
+    """
     total = sum(row.get("time/step_s") or 0.0 for row in run.rows)
     if not total:
         return ""
-    seconds.append(max(0.0, total - sum(seconds)))
-    rects, rows, left = [], [], 0.0
-    for k, (name, part) in enumerate(zip((*parts, "other"), seconds, strict=True)):
-        width = 100 * part / sum(seconds)
-        rects.append(f'<rect class="part{k}" x="{left:.3f}" width="{width:.3f}" height="10"/>')
-        left += width
-        share = f"{part / total:.1%}, {part / len(run.rows):.3g} s a step"
-        rows.append((name, f"{part:,.1f} s, {share}"))
+    is_beside = any("time/wait_s" in row for row in run.rows)
+    bars, rows = [], []
+    for lane, colors in (LANES if is_beside else {"step": PARTS}).items():
+        names = [name for name in colors if name != "other"]
+        seconds = {n: sum(row.get(f"time/{n}_s") or 0.0 for row in run.rows) for n in names}
+        if "other" in colors:
+            seconds["other"] = max(0.0, total - sum(seconds.values()))
+        bars.append(_bar(lane, seconds, colors))
+        title = f"{lane}: " if is_beside else ""
+        for name, part in seconds.items():
+            share = f"{part / total:.1%}, {part / len(run.rows):.3g} s a step"
+            label, kind = title + name.removeprefix("sampler_"), f"part{colors[name]}"
+            rows.append((label, f"{part:,.1f} s, {share}", kind))
     peak = max(row.get("memory/peak_gib") or 0.0 for row in run.rows)
     rows += [("all steps", f"{total:,.1f} s"), ("peak memory", f"{peak:.2f} GiB")]
-    bar = (
+    return f'<div class="times"><h4>Time and memory</h4>{"".join(bars)}{_rows(rows)}</div>'
+
+
+def _bar(lane: str, seconds: Mapping[str, float], colors: Mapping[str, int]) -> str:
+    """A bar of the parts of a lane, in their colors."""
+    rects, left, total = [], 0.0, sum(seconds.values()) or 1.0
+    for name, part in seconds.items():
+        width, title = 100 * part / total, f"<title>{name.removeprefix('sampler_')}</title>"
+        place = f'class="part{colors[name]}" x="{left:.3f}" width="{width:.3f}" height="10"'
+        rects.append(f"<rect {place}>{title}</rect>")
+        left += width
+    return (
         '<svg class="bar" viewBox="0 0 100 10" preserveAspectRatio="none" role="img" '
-        f'aria-label="Shares of the time of a step">{"".join(rects)}</svg>'
+        f'aria-label="Shares of the time of the {lane}">{"".join(rects)}</svg>'
     )
-    return f'<div class="times"><h4>Time and memory</h4>{bar}{_rows(rows)}</div>'
 
 
 def _command(run: RunFolder) -> str:
@@ -227,10 +245,12 @@ def _command(run: RunFolder) -> str:
     )
 
 
-def _rows(rows: Iterable[tuple[str, object]]) -> str:
+def _rows(rows: Iterable[Sequence[object]]) -> str:
+    """A table of names, values and, where there is one, the class of a name."""
     cells = "".join(
-        f'<tr><th scope="row">{_text(name)}</th><td>{_text(str(value))}</td></tr>'
-        for name, value in rows
+        f'<tr><th scope="row" class="{"".join(kind)}">{_text(str(name))}</th>'
+        f"<td>{_text(str(value))}</td></tr>"
+        for name, value, *kind in rows
     )
     return f"<table>{cells}</table>"
 

@@ -58,8 +58,16 @@ class InTurn:
             self._observations = rollout.next_observations
             yield rollout
 
+    def update_weights(self) -> None:
+        """Gives the sampler the weights of the last update; every rank calls it."""
+        engines = self._state.engines
+        engines.sampler.load_weights(engines.train.checkpoint_weights())
+
     def wait(self) -> None:
         """No-op: nothing is sampled between two steps."""
+
+    def drop(self) -> None:
+        """No-op."""
 
     def restart(self) -> None:
         """No-op: problems go on after those that were posed."""
@@ -69,7 +77,10 @@ class InTurn:
 
 
 class Ahead:
-    """Rollouts that a sampler with weights of its own makes ahead of the updates."""
+    """Rollouts that a sampler with weights of its own makes ahead of the updates.
+
+    It is a process beside the trainer's, or a vLLM server that the ranks share.
+    """
 
     def __init__(self, state: RunState, log: RunLog) -> None:
         """Starts the sampler; it samples from the first call of `rollouts` on."""
@@ -78,10 +89,13 @@ class Ahead:
         self._pending: deque[Future[tuple[Rollout, dict[str, float]]]] = deque()
         self._waits: list[tuple[float, float, float]] = []
         self._start()
-        make = partial(sampler_copy, state.run, model_folder(state.run.model))
-        encode, weights = state.engines.sampler.encode, trained_weights(state.engines.policy)
-        # Last, since it must be closed.
-        self._sampler = ProcessSampler(encode, weights, make, log.say)
+        self._sampler: Any = state.engines.sampler
+        if state.run.vllm_server is not None:
+            self._sampler.use_own_group()
+        else:  # last, since it must be closed
+            make = partial(sampler_copy, state.run, model_folder(state.run.model))
+            encode, weights = self._sampler.encode, trained_weights(state.engines.policy)
+            self._sampler = ProcessSampler(encode, weights, make, log.say)
 
     def rollouts(self, clock: Clock, history: History) -> Iterator[Rollout]:
         """The rollout of the next step; those up to K later ones are sampled on meanwhile.
@@ -94,26 +108,35 @@ class Ahead:
         state = self._state
         last = min(state.step + 1 + state.run.staleness, state.run.num_steps)
         for step in range(state.step + 1 + len(self._pending), last + 1):
-            weights = state.versions[state.version(step)]
+            weights = state.versions.get(state.version(step), {})  # rank 0 has them
             self._pending.append(self._producer.submit(self._sample, step, weights))
         self._log.activity("waiting for the sampler")
-        with clock("wait"):
+        with clock("wait"), error_on_all_ranks(state.engines.train, "sampling"):
             rollout, seconds = self._pending.popleft().result()
         clock.seconds |= seconds
         waits = clock.seconds["wait"], seconds["sampler_wait"]
         self._waits.append((time.perf_counter(), *waits))
         yield rollout
 
-    def wait(self) -> None:
-        """Waits for the rollouts under way, so that the sampler idles."""
-        wait(self._pending)
+    def update_weights(self) -> None:
+        """Keeps the weights of the last update for rollouts to come; every rank calls it."""
+        self._state.keep_version()
 
-    def restart(self) -> None:
-        """Drops the rollouts under way, and begins anew where the state of the run is."""
+    def wait(self) -> None:
+        """Waits for the rollouts under way; the run's own sampler has the last weights then."""
+        wait(self._pending)
+        engines = self._state.engines
+        engines.sampler.load_weights(engines.train.checkpoint_weights())
+
+    def drop(self) -> None:
+        """Drops the rollouts under way, so that the sampler idles."""
         for future in self._pending:
             future.cancel()
-        self.wait()
+        wait(self._pending)
         self._pending.clear()
+
+    def restart(self) -> None:
+        """Begins anew where the state of the run is."""
         self._start()
 
     def close(self) -> None:

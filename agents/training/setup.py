@@ -86,7 +86,7 @@ def prepare(run: Run, learner: Learner) -> RunState:
     if checkpoint:
         print_once(describe_changes(folder, settings))
     num_threads = last_num_threads(folder) if checkpoint else None
-    if run.staleness:
+    if run.staleness and run.vllm_server is None:
         share_threads(2)
     if run.deterministic:
         use_deterministic_kernels(vllm=run.vllm_server is None and uses_vllm(run.sampler))
@@ -136,17 +136,17 @@ def with_correction(run: Run, learner: Learner) -> tuple[Learner, str]:
 
 def check_staleness(run: Run, learner: Learner) -> None:
     """Raises UsageError for a run that cannot sample ahead of its updates."""
-    is_own = run.vllm_server is None and not uses_vllm(run.sampler) and not uses_deepspeed(run)
+    is_alone = run.vllm_server is not None
+    is_alone = is_alone or not (uses_vllm(run.sampler) or uses_deepspeed(run))
     reasons = {
         f"--max-generations {run.max_generations} chooses from rollouts of all ranks: give 1": (
             run.max_generations > 1
         ),
-        f"{ranks()[1]} ranks sample and train together: start one": ranks()[1] > 1,
         f"the curriculum of {type(learner).__name__} reads the steps before": (
             type(learner).curriculum is not Learner.curriculum
         ),
-        "a copy of the model samples beside PyTorch, and neither vLLM nor DeepSpeed: give "
-        "--engine torch --sampler transformers": not is_own,
+        "a vLLM server samples beside it, or a copy of the model beside one process of PyTorch: "
+        "give --vllm-server, or --engine torch --sampler transformers": not is_alone,
     }
     if run.staleness and any(reasons.values()):
         reason = next(reason for reason, holds in reasons.items() if holds)

@@ -20,7 +20,7 @@ from agents.storage.model_card import write_model_card
 from agents.training.build import Engines
 from agents.training.model_usage import usage_section
 from agents.training.update import Passes
-from agents.training.versions import copied, load_versions, save_versions
+from agents.training.versions import load_versions, save_versions
 from reasonenv.console import print_line
 
 
@@ -44,8 +44,8 @@ class RunState:
     num_rollbacks: int = 0
     """Rollbacks after a collapse."""
     versions: dict[int, Weights] = field(default_factory=dict)
-    """With a staleness: copies of the trained weights after an update, by its step, with which the
-    rollouts of later steps are sampled."""
+    """With a staleness, on rank 0: copies of the weights after an update, by its step, with which
+    the rollouts of later steps are sampled."""
 
     def __post_init__(self) -> None:
         """Starts the time between checkpoints."""
@@ -56,11 +56,19 @@ class RunState:
         return max(0, step - 1 - self.run.staleness)
 
     def keep_version(self) -> None:
-        """Copies the weights of this step for rollouts to come, and drops those of past ones."""
+        """Copies the weights of this step for rollouts to come, and drops those of past ones.
+
+        They are all weights for a server, else those that are trained; every rank calls it.
+        """
         if self.run.staleness:
             oldest = self.version(self.step + 1)
             self.versions = {v: weights for v, weights in self.versions.items() if v >= oldest}
-            self.versions[self.step] = copied(trained_weights(self.engines.policy))
+            weights: Any = trained_weights(self.engines.policy).items()
+            if self.run.vllm_server is not None:
+                weights = self.engines.train.checkpoint_weights()
+            # Copies on the host, which later updates leave as they are.
+            copies = {n: w.to("cpu", copy=True) for n, w in weights if self.engines.train.rank == 0}
+            self.versions[self.step] = copies
 
     @property
     def reward_names(self) -> tuple[str, ...]:
@@ -84,9 +92,9 @@ class RunState:
             engine.save(folder)
             if reference and engine.rank == 0:
                 reference.save(folder)
-            if self.run.staleness:
-                save_versions(folder, self.versions, self.step)
             if engine.rank == 0:
+                if self.run.staleness:
+                    save_versions(folder, self.versions, self.step)
                 length = self.run.max_response_length
                 trust = self.run.trust_remote_code
                 prompt = self.envs.instruction
@@ -158,7 +166,7 @@ class RunState:
             self.engines.reference.load(checkpoint)
         self.engines.sampler.load_weights(engine.checkpoint_weights())
         if self.run.staleness:
-            self.versions = load_versions(checkpoint)
+            self.versions = load_versions(checkpoint) if engine.rank == 0 else {}
             self.keep_version()
 
     def evaluate(self, log: RunLog) -> None:

@@ -1,4 +1,4 @@
-"""Copies of the trained weights, with which rollouts under way are sampled, in a checkpoint."""
+"""Copies of the weights with which rollouts under way are sampled, in a checkpoint."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -12,11 +12,6 @@ from agents.engines.sampler_process import Weights
 
 VERSIONS = "versions.safetensors"
 """File within a checkpoint."""
-
-
-def copied(weights: Weights) -> dict[str, Tensor]:
-    """Copies in the memory of the host, which later updates leave as they are."""
-    return {name: weight.to("cpu", copy=True) for name, weight in weights.items()}
 
 
 def save_versions(folder: Path, versions: Mapping[int, Weights], step: int) -> None:

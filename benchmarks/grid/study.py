@@ -25,6 +25,7 @@ NAMES = (
     "rpg/references",
     "rpg/off_policy",
     "recent/figures",
+    "mismatch/staleness",
 )
 """All studies, in the order in which `all` runs them: the first chooses numbers of the others."""
 RATE = "RATE"

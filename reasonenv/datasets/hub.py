@@ -5,9 +5,10 @@
 
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from reasonenv.console import print_line
-from reasonenv.datasets.local import ELSEWHERE
+from reasonenv.datasets.local import ELSEWHERE, local_table
 from reasonenv.datasets.schema import Schema
 from reasonenv.datasets.table import Table, check_schema, table_of
 from reasonenv.errors import DownloadError
@@ -21,10 +22,14 @@ def hub_table(schema: Schema, split: str) -> Table:
         DataError: When a column is missing or of another type.
     """
     from datasets import load_dataset
+    from huggingface_hub import snapshot_download
 
     part = schema.splits[split]
     name = part.repository or schema.hub
     try:
+        if schema.archive:
+            folder = snapshot_download(name, repo_type="dataset", revision=schema.revision)
+            return local_table(schema, split, Path(folder))
         dataset = load_dataset(name, part.config, revision=schema.revision, split=part.hub)
     # Network, authentication or repository: local files help in every case.
     except Exception as error:

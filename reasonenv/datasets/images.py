@@ -2,16 +2,21 @@
 
 import base64
 import io
+import os
 import warnings
+import zlib
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 from PIL import Image, UnidentifiedImageError, features
 
 from reasonenv.errors import DataError
-from reasonenv.files import read_regular
+from reasonenv.files import check_regular, read_regular
 from reasonenv.pixels import rgb
 
 _AVIF = ("AVIF",) if "avif" in features.modules and features.check("avif") else ()
@@ -23,15 +28,43 @@ MAX_PIXELS = 50_000_000
 """Largest image in pixels: a small file may declare more pixels than memory holds."""
 
 
+@dataclass(frozen=True)
+class ZippedImage:
+    """The file of an image in a zip, which is read when the image is."""
+
+    archive: Path
+    name: str
+
+    def read(self) -> bytes:
+        """Its content, up to `MAX_BYTES`; DataError where it is damaged or encrypted."""
+        try:
+            with _opened(self.archive, os.getpid()).open(self.name) as file:
+                return file.read(MAX_BYTES)
+        except (BadZipFile, zlib.error, EOFError, RuntimeError) as error:
+            raise DataError(f"{self.name!r} of {self.archive} cannot be read: {error}") from None
+
+
+@lru_cache(maxsize=8)
+def _opened(archive: Path, process: int) -> ZipFile:
+    """A zip, opened once by each process: processes that share a file share its position too."""
+    try:
+        return ZipFile(check_regular(archive))
+    except BadZipFile as error:
+        raise DataError(f"{archive} is not a readable zip: {error}") from None
+
+
 def decode(cell: Any) -> np.ndarray:
     """An image of any mode as [height, width, 3] uint8, RGB.
 
     Args:
-        cell: A file; {bytes, path} as in data sets; or a PIL image or an array, see `pixels.rgb`.
+        cell: A file, also in a zip; {bytes, path} as in data sets; or a PIL image or an array, see
+            `pixels.rgb`.
 
     Raises:
         DataError: When the image is missing, too large or unreadable.
     """
+    if isinstance(cell, ZippedImage):
+        cell = {"bytes": cell.read()}
     if not isinstance(cell, Mapping | Path | None):
         return rgb(cell)
     data = read_regular(cell, MAX_BYTES) if isinstance(cell, Path) else (cell or {}).get("bytes")
@@ -109,7 +142,7 @@ def png_url(image: np.ndarray) -> str:
 
 
 class ImageFiles:
-    """The image files of some folders, and of the folders called `images` in them.
+    """The image files of some folders, of the folders called `images` in them, and of their zips.
 
     Args:
         folders: In order of preference.
@@ -119,7 +152,7 @@ class ImageFiles:
         self._folders = folders
         self._listings: dict[Path, dict[str, Path]] = {}
 
-    def find(self, name: str) -> Path | None:
+    def find(self, name: str) -> Path | ZippedImage | None:
         """The file of a name in a row, such as "images/7.jpg"; None where there is none.
 
         A file with the same stem and another suffix matches, as copies of a data set have PNG or
@@ -135,7 +168,14 @@ class ImageFiles:
             for key in (path.name, path.stem)
             if key in files
         )
-        return next(matches, None)
+        return next(matches, None) or self._zipped.get(name.removeprefix("images/"))
+
+    @cached_property
+    def _zipped(self) -> dict[str, ZippedImage]:
+        """The files of the zips by name, whether they are in a folder `images` there or not."""
+        zips = [file for folder in self._folders for file in sorted(folder.glob("*.zip"))]
+        names = ((file, name) for file in zips for name in _opened(file, os.getpid()).namelist())
+        return {name.removeprefix("images/"): ZippedImage(file, name) for file, name in names}
 
     def _files(self, folder: Path) -> dict[str, Path]:
         """The files of a folder by name and by stem; listed once."""

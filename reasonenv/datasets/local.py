@@ -29,7 +29,7 @@ def local_table(schema: Schema, split: str, data: Path) -> Table:
     """
     folder = dataset_folder(schema.name, data)
     files = _split_files(schema, split, folder)
-    if files[0].suffix == ".parquet":
+    if files[0].suffix == ".parquet" and not schema.archive:
         table = parquet_table(schema, files)
     else:
         table = _json_table(schema, split, folder, files)
@@ -56,11 +56,11 @@ def data_files(schema: Schema, folder: Path) -> list[Path]:
     return [file for file in files if file.suffix in SUFFIXES]
 
 
-def split_of_file(file: Path, prefixes: Mapping[str, Sequence[str]]) -> str | None:
+def split_of_file(file: Path, schema: Schema) -> str | None:
     """The split with the longest prefix of the name of a file; None without one."""
     matches = [
         (len(prefix), split)
-        for split, names in prefixes.items()
+        for split, names in schema.files(file.parent.name).items()
         for prefix in names
         if file.stem == prefix or (file.name.startswith(prefix) and file.name[len(prefix)] in "-_.")
     ]
@@ -69,10 +69,11 @@ def split_of_file(file: Path, prefixes: Mapping[str, Sequence[str]]) -> str | No
 
 def _split_files(schema: Schema, split: str, folder: Path) -> list[Path]:
     """The Parquet files of a split where there are any, else its JSON files."""
-    prefixes, files = schema.files(), data_files(schema, folder)
-    matches = [file for file in files if split_of_file(file, prefixes) == split]
+    files = data_files(schema, folder)
+    matches = [file for file in files if split_of_file(file, schema) == split]
     if not matches:
-        expected = " or ".join(f"{prefix}-*.parquet" for prefix in prefixes[split])
+        prefixes = schema.splits[split].files or (split,)
+        expected = " or ".join(f"{prefix}-*.parquet" for prefix in prefixes)
         lack = f"split {split!r} of {schema.name}" if files else f"file of {schema.name}"
         there = f"; {', '.join(file.name for file in files[:3])} found" if files else ""
         raise MissingDataError(

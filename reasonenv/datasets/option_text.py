@@ -1,7 +1,10 @@
 """Options of multiple choices as lines of text."""
 
+import ast
 import re
 from collections.abc import Sequence
+
+from reasonenv.errors import DataError
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _MARKED = re.compile(r"([A-Z])\s*[.:．、]\s*(.*)", re.DOTALL)
@@ -10,6 +13,21 @@ _MARKED = re.compile(r"([A-Z])\s*[.:．、]\s*(.*)", re.DOTALL)
 def lettered_lines(options: Sequence[str]) -> str:
     """The options with their letters, one a line: "(A) 3"."""
     return "\n".join(f"({letter}) {text}" for letter, text in zip(LETTERS, options, strict=False))
+
+
+def printed_texts(text: str) -> tuple[str, ...]:
+    """The texts of a list as Python prints it: "['3', '4']".
+
+    Raises:
+        DataError: It is none.
+    """
+    try:
+        texts = ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        texts = None
+    if not isinstance(texts, list) or not all(isinstance(each, str) for each in texts):
+        raise DataError(f"options {text!r:.40}: a list of strings as Python prints it was expected")
+    return tuple(texts)
 
 
 def option_texts(lines: Sequence[str]) -> tuple[str, ...]:

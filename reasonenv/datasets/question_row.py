@@ -71,7 +71,7 @@ class QuestionRow:
         kind = self.text("kind")  # other words in a column of that name are not one
         return Problem(
             id=id,
-            question=_with_numbered_marks(question),
+            question=with_numbered_marks(question),
             answer=answer,
             options=options,
             solution=solution,
@@ -257,7 +257,7 @@ def _with_options(question: str, options: Sequence[str]) -> str:
     return f"{question}\n{lettered_lines(options)}"
 
 
-def _with_numbered_marks(question: str) -> str:
+def with_numbered_marks(question: str) -> str:
     """The question, in which marks "<image>" are numbered in order."""
     numbers = count(1)
 

@@ -90,16 +90,17 @@ class Schema:
         texts: Columns that hold a string in every row; the first is the question.
         values: Columns that hold a value in every row: a number, a list, ...
         kinds: Kinds of columns other than texts; a row may lack them.
-        images: Columns of images, {bytes, path}, one in every row.
+        images: Columns of images, {bytes, path} or a list of them, one in every row.
         more_images: Optional columns of images.
-        paths: Columns of a row of JSON that may hold the file of its image, or a function of the
-            row to the files of its images; None for its image columns.
+        paths: Columns of a row of JSON that may hold the file of its image, or a list of files, or
+            a function of the row to the files of its images; None for its image columns.
         aliases: Alternative names of columns.
         answer: Column of the answer, which must not be blank.
         key: Column of the id, for rows in several files; "row" where the id is the row's number.
         unique: Path to a value of which only the first row is kept, such as
             ("prompt", "content"); empty to keep all rows.
         revision: Commit of the hub data set; None for the present one.
+        archive: True where the images are files in a zip beside the rows, on the hub too.
     """
 
     name: str
@@ -116,6 +117,7 @@ class Schema:
     key: str = "id"
     unique: tuple[str, ...] = ()
     revision: str | None = None
+    archive: bool = False
 
     @property
     def question(self) -> str:
@@ -145,22 +147,29 @@ class Schema:
         if callable(self.paths):
             names = self.paths(row)
         elif self.paths is not None:
-            names = [next((row[name] for name in self.paths if row.get(name)), "")]
+            names = _listed(next((row[name] for name in self.paths if row.get(name)), ""))
         else:
             names = [row[name] for name in (*self.images, *self.more_images) if row.get(name)]
         for name in names:
             if not isinstance(name, str):
-                column = next(key for key, value in row.items() if value is name)
+                cells = ((key, each) for key, value in row.items() for each in _listed(value))
+                column = next(key for key, each in cells if each is name)
                 raise DataError(f"column {column!r} holds {name!r:.40}, {_FILE} was expected")
         return names
 
-    def files(self) -> dict[str, tuple[str, ...]]:
-        """Prefixes of the names of the local files of each split."""
-        return {name: split.files or (name,) for name, split in self.splits.items()}
+    def files(self, folder: str) -> dict[str, tuple[str, ...]]:
+        """Prefixes of the names of the files of each split in a folder, or of its configuration."""
+        splits = self.splits.items()
+        own = {name: split for name, split in splits if split.config == folder} or self.splits
+        return {name: split.files or (name,) for name, split in own.items()}
 
     def folders(self) -> list[str]:
         """Subfolders of local files: that of a repository, and those of configurations."""
         return ["data", *sorted({split.config for split in self.splits.values() if split.config})]
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
 
 
 def check_columns(schema: Schema, where: str, kinds: Mapping[str, str]) -> None:

@@ -8,11 +8,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from reasonenv.datasets.images import ZippedImage
 from reasonenv.datasets.schema import Schema, check_columns
 from reasonenv.errors import DataError
 from reasonenv.files import check_names, check_regular
 
-PlacedImage = tuple[str, Mapping[str, Any] | Path | None]
+PlacedImage = tuple[str, Mapping[str, Any] | Path | ZippedImage | None]
 """The column or file of an image in words, and the image before decoding: {bytes, path}, a file, or
 None where it is missing."""
 _BATCH_ROWS = 100
@@ -58,7 +59,12 @@ def table_of(dataset: Any, schema: Schema) -> Table:
 
 def _images(images: Any, needed: Sequence[str], index: int) -> list[PlacedImage]:
     cells = images[index].to_pylist()[0] if images is not None else {}
-    return [(f"column {name!r}", cell) for name, cell in cells.items() if cell or name in needed]
+    return [
+        (f"column {name!r}", image)
+        for name, cell in cells.items()
+        if cell or name in needed
+        for image in ((cell or [None]) if isinstance(cell, list) else [cell])
+    ]
 
 
 def _first_rows(dataset: Any, path: Sequence[str]) -> Iterable[int]:

@@ -20,9 +20,8 @@ Splits:
     The 5,141 rows of `test` have no public answers, so they cannot be graded here.
 
 Source and licence:
-    https://huggingface.co/datasets/AI4Math/MathVista, CC BY-SA 4.0 (images: those of the data
-    sets that they come from).
-    The revision is not pinned: `python -m reasonenv.datasets.hub AI4Math/MathVista` prints it.
+    https://huggingface.co/datasets/AI4Math/MathVista at revision 2b6ad69, since answers were
+    corrected; CC BY-SA 4.0 (images: those of the data sets that they come from).
 
     Local files: `testmini*.parquet` as on the hub; or `testmini*.json`, rows by pid as in the
     benchmark's repository, or `.jsonl`, with the images in `images/`.
@@ -42,6 +41,7 @@ from reasonenv.problem import Problem
 SCHEMA = datasets.Schema(
     name="mathvista",
     hub="AI4Math/MathVista",
+    revision="2b6ad69445fbb5695c9b165475e8decdbeb97747",
     splits={"testmini": datasets.Split("testmini")},
     texts=("question", "answer", "pid", "question_type", "answer_type"),
     values=("metadata",),

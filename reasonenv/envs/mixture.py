@@ -217,6 +217,8 @@ def _shares(ids: Iterable[str], weights: Sequence[float] | None) -> dict[str, fl
 
 def _part(id: str, weight: float, arguments: dict[str, Any]) -> Part:
     environment = find(id)
+    for other, problems in environment.overlaps.items():
+        warn_once(f"{id} shares problems with {other}, {problems}: scores on it would be too high")
     arguments |= {"split": environment.resolve_split(arguments.get("split"), arguments)}
     problems, rewards, prompt = define(environment, arguments)
     if arguments:

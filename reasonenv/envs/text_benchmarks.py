@@ -2,7 +2,8 @@ r"""Benchmarks in words, each a row of this module, and two data sets to train o
 
 Description:
     Competition, school and undergraduate mathematics without images: AIME24-v0, AIME25-v0,
-    AMC23-v0, MATH500-v0, MinervaMath-v0, GSM8K-v0 and DAPOMath17k-v0.
+    AIME26-v0, HMMTFeb25-v0, HMMTNov25-v0, HMMTFeb26-v0, BeyondAIME-v0, AMC23-v0, MATH500-v0,
+    MinervaMath-v0, GSM8K-v0 and DAPOMath17k-v0; PolyMath-v0 in 18 languages.
 
 Action Space: text whose final answer stands in `\boxed{}`, or on a last line of its own.
 Observation Space: a dict of `system`, `question`, and `images`, which is empty.
@@ -11,56 +12,10 @@ Prompts: "boxed" (default, also "official"), "dapo", "cpgd"; of DAPOMath17k-v0 "
 Rewards: accuracy (weight 1), 1 when the answer equals the reference, else 0. Papers report the mean
     of 32 samples of AIME and AMC.
 
-Splits:
-    ============== ===== ====== ===================================================================
-    environment    split rows   problems
-    ============== ===== ====== ===================================================================
-    AIME24-v0      test  30     American Invitational Mathematics Examination 2024, the papers I and
-                                II; answers are whole numbers from 0 to 999
-    AIME25-v0      test  30     that of 2025
-    AMC23-v0       test  40     American Mathematics Competition 2023: those of AMC 12A and 12B
-                                whose answer is a whole number, without their choices
-    MATH500-v0     test  500    the part of MATH that PRM800K keeps for testing: seven subjects,
-                                five levels; numbers, expressions, intervals, matrices, short texts
-    MinervaMath-v0 test  272    astronomy, chemistry, differential equations, economics and physics
-                                of MIT courses: numbers with units, expressions
-    GSM8K-v0       train 7,473  school mathematics of two to eight steps; solutions are the data
-                                set's, without calculator marks and with the answer in a box
-                   test  1,319  the same to test on
-    DAPOMath17k-v0 train 17,398 competition problems, mostly of the Art of Problem Solving, whose
-                                answer is an integer: different prompts, of 1,791,700 rows. Most are
-                                in English, others in Chinese; `filter={"language": "en"}` poses the
-                                part on which RPG trains, 13.9k by its paper
-                   test  30     AIME 2024 in the same words, of 960 rows
-    ============== ===== ====== ===================================================================
-
-Source and licence:
-    The revision is not pinned: `python -m reasonenv.datasets.hub HuggingFaceH4/MATH-500` prints the
-    present one of a data set. Licences stand in the rows of this module.
-
-    ============== ================================================================================
-    AIME24-v0      https://huggingface.co/datasets/HuggingFaceH4/aime_2024; a further copy is
-                   Maxwell-Jia/AIME_2024
-    AIME25-v0      https://huggingface.co/datasets/math-ai/aime25; further copies are
-                   opencompass/AIME2025 and MathArena/aime_2025 (CC BY-NC-SA 4.0)
-    AMC23-v0       https://huggingface.co/datasets/math-ai/amc23; a further copy is
-                   evaluation/data/amc23 of github.com/QwenLM/Qwen2.5-Math
-    MATH500-v0     https://huggingface.co/datasets/HuggingFaceH4/MATH-500; Lightman et al., Let's
-                   Verify Step by Step (arXiv:2305.20050); github.com/openai/prm800k
-    MinervaMath-v0 https://huggingface.co/datasets/math-ai/minervamath; Lewkowycz et al., Solving
-                   Quantitative Reasoning Problems with Language Models (arXiv:2206.14858),
-                   "OCWCourses"
-    GSM8K-v0       https://huggingface.co/datasets/openai/gsm8k, configuration main; Cobbe et al.,
-                   Training Verifiers to Solve Math Word Problems (arXiv:2110.14168)
-    DAPOMath17k-v0 https://huggingface.co/datasets/BytedTsinghua-SIA/DAPO-Math-17k, and for "test"
-                   https://huggingface.co/datasets/BytedTsinghua-SIA/AIME-2024; of equal prompts the
-                   first row counts. Yu et al., DAPO (arXiv:2503.14476)
-    ============== ================================================================================
-
-    Local files: `train*` and `test*`, `.jsonl`, `.json` or `.parquet`, with the columns of the
-    rows below; of DAPOMath17k-v0 `dapo-math-17k*` or `dapo_math_17k*`, and `aime-2024*`. Where
-    there are no ids the row's number in the split is the id. AMC23 and MinervaMath are tested on
-    synthetic rows with the columns of the data sets, not on their own.
+Splits: in docs/environments.md, Data sets, with sources, licences, rules and overlaps. Local files
+    are `train*` and `test*`, `.jsonl`, `.json` or `.parquet`, with the columns of the rows below;
+    of DAPOMath17k-v0 `dapo-math-17k*` or `dapo_math_17k*`, and `aime-2024*`. Where there are no
+    ids the row's number in the split is the id.
 
 Version History:
     v0: Initial version.
@@ -69,7 +24,6 @@ Version History:
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from reasonenv import datasets
@@ -80,19 +34,20 @@ from reasonenv.problem import Problem, answer_text
 from reasonenv.prompts import PROMPTS
 
 _MAA = "the Mathematical Association of America's"
+_MATH_ARENA = "CC BY-NC-SA 4.0"
 _ANSWER = re.compile(r"#### *(-?[0-9.,]+)")
 _MARKS = re.compile(r"<<[^<>]*>>")
 _BEFORE, _AFTER = PROMPTS["dapo"].template.split("{question}")
 _HAN = re.compile(r"[\u4e00-\u9fff]")
 
 
-def _competition(row: datasets.Row, question: str, metadata: tuple[str, ...] = ()) -> Problem:
+def _competition(row: datasets.Row) -> Problem:
     return Problem(
         id=str(row.get("id", row["row"])),
-        question=row[question],
+        question=row["problem"],
         answer=answer_text(row["answer"]),
         solution=row.get("solution") or None,
-        metadata={name: row.get(name) for name in metadata},
+        metadata={"url": row["url"]} if "url" in row else {},
     )
 
 
@@ -172,42 +127,39 @@ def _benchmark(
     return Environment(id=id, prompt="boxed", official="boxed", model="Qwen/Qwen3-4B", **own)
 
 
-_AIME: dict[str, Any] = {
-    "texts": ("problem",),
-    "values": ("answer", "id"),
-    "kinds": {"answer": datasets.ANSWER, "solution": datasets.TEXT},
-    "aliases": {"problem": ("question", "Problem"), "answer": ("Answer",), "id": ("ID",)},
-}
-AIME24 = _benchmark(
-    "AIME24-v0",
-    partial(_competition, question="problem", metadata=("url",)),
-    licence=_MAA,
-    sizes={"test": 30},
-    name="aime24",
-    hub="HuggingFaceH4/aime_2024",
-    splits={"test": datasets.Split("train", ("test", "train"))},
-    **_AIME,
+def _contest(name: str, id: str, hub: str, split: str, licence: str, size: int) -> Environment:
+    """A contest whose columns are "problem" and "answer", and "id" where it has one."""
+    return _benchmark(
+        id,
+        _competition,
+        licence,
+        {"test": size},
+        name=name,
+        hub=hub,
+        splits={"test": datasets.Split(split, ("test", "train"))},
+        texts=("problem",),
+        values=("answer",),
+        kinds={"answer": datasets.ANSWER, "solution": datasets.TEXT},
+        aliases={
+            "problem": ("question", "Problem"),
+            "answer": ("Answer",),
+            "id": ("ID", "problem_idx"),
+        },
+    )
+
+
+_CONTESTS = (
+    ("aime24", "AIME24-v0", "HuggingFaceH4/aime_2024", "train", _MAA, 30),
+    ("aime25", "AIME25-v0", "math-ai/aime25", "test", _MAA, 30),
+    ("amc23", "AMC23-v0", "math-ai/amc23", "test", _MAA, 40),
+    ("aime_2026", "AIME26-v0", "MathArena/aime_2026", "train", _MATH_ARENA, 30),
+    ("hmmt_feb_2025", "HMMTFeb25-v0", "MathArena/hmmt_feb_2025", "train", _MATH_ARENA, 30),
+    ("hmmt_nov_2025", "HMMTNov25-v0", "MathArena/hmmt_nov_2025", "train", _MATH_ARENA, 30),
+    ("hmmt_feb_2026", "HMMTFeb26-v0", "MathArena/hmmt_feb_2026", "train", _MATH_ARENA, 33),
+    ("beyond_aime", "BeyondAIME-v0", "ByteDance-Seed/BeyondAIME", "test", "CC0 1.0", 100),
 )
-AIME25 = _benchmark(
-    "AIME25-v0",
-    partial(_competition, question="problem"),
-    licence=_MAA,
-    sizes={"test": 30},
-    name="aime25",
-    hub="math-ai/aime25",
-    **_AIME,
-)
-AMC23 = _benchmark(
-    "AMC23-v0",
-    partial(_competition, question="question"),
-    licence=_MAA,
-    sizes={"test": 40},
-    name="amc23",
-    hub="math-ai/amc23",
-    texts=("question",),
-    values=("answer",),
-    kinds={"answer": datasets.ANSWER, "solution": datasets.TEXT},
-    aliases={"question": ("problem",)},
+AIME24, AIME25, AMC23, AIME26, HMMT_FEB25, HMMT_NOV25, HMMT_FEB26, BEYOND_AIME = (
+    _contest(*row) for row in _CONTESTS
 )
 MATH500 = _benchmark(
     "MATH500-v0",
@@ -220,6 +172,25 @@ MATH500 = _benchmark(
     values=("level",),
     kinds={"level": datasets.NUMBER, "solution": datasets.TEXT},
     key="unique_id",
+)
+_LANGUAGES = (
+    *("en", "zh", "ar", "bn", "de", "es", "fr", "id", "it", "ja", "ko"),
+    *("ms", "pt", "ru", "sw", "te", "th", "vi"),
+)
+_LEVELS = ("top", "high", "medium", "low")
+_PARTS = {f"{language}-{level}": (language, level) for language in _LANGUAGES for level in _LEVELS}
+POLY_MATH = _benchmark(
+    "PolyMath-v0",
+    _competition,
+    licence="Apache-2.0",
+    sizes=dict.fromkeys(_PARTS, 125),
+    name="polymath",
+    hub="Qwen/PolyMath",
+    splits={
+        name: datasets.Split(level, (level,), config) for name, (config, level) in _PARTS.items()
+    },
+    texts=("problem", "answer", "id"),
+    aliases={"problem": ("question",)},
 )
 MINERVA_MATH = _benchmark(
     "MinervaMath-v0",

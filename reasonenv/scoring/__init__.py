@@ -49,8 +49,8 @@ def score(
         env_id: A registered environment, such as "MathVista-v0".
         rows: `{"id": ..., "response": ...}`; several rows with one id are samples of one problem.
         data: Folder with the labels; None for `REASONENV_DATA`, then the environment itself.
-        **options: Of `reasonenv.scoring.scoreboard.grade_responses`: `split`, `judge`, `skipped`;
-            and `seed` of the draws of maj@k (0).
+        **options: Of `reasonenv.scoring.scoreboard.grade_responses`: `split`, `judge`, `guess`,
+            `skipped`; and `seed` of the draws of maj@k (0).
 
     Returns:
         `env`, `num_problems`, `num_samples`, `accuracy`, `interval`, `by` (tables) and the extra

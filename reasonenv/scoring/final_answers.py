@@ -14,7 +14,8 @@ from reasonenv.scoring.responses import LabeledResponse, Row
 from reasonenv.workers import Grader
 
 TABLES = {
-    name: name for name in ("subject", "level", "type", "family", "data_source", "source", "year")
+    name: name
+    for name in ("subject", "level", "type", "family", "data_source", "source", "year", "skill")
 }
 NEEDED = ()
 

@@ -78,7 +78,10 @@ def load_labels(
         parts = {split: parts[split]}
     elif split is not None and not pooled and not schema.splits.keys().isdisjoint(parts):
         raise UsageError(f"{folder} has no split {split!r} of {schema.name}: {', '.join(parts)}")
-    labels = {name: _select(rows, schema, set(ids), name) for name, rows in parts.items()}
+    labels = {
+        name: _select(rows, schema, set(ids), name, environment.filter)
+        for name, rows in parts.items()
+    }
     best = _best(labels, environment.evaluation_split(), split)
     if pooled:
         ordered = sorted(labels, key=[*schema.splits, *labels].index)
@@ -110,7 +113,9 @@ def _row_id(row: Row, number: int, schema: Schema) -> str:
     return str(next((row[name] for name in names if row.get(name) is not None), number))
 
 
-def _select(rows: Iterable[Row], schema: Schema, ids: set[str], part: str) -> Labels:
+def _select(
+    rows: Iterable[Row], schema: Schema, ids: set[str], part: str, filter: Mapping[str, Any]
+) -> Labels:
     """The rows of the requested ids, which may be "id" or "part/id".
 
     Raises:
@@ -118,10 +123,13 @@ def _select(rows: Iterable[Row], schema: Schema, ids: set[str], part: str) -> La
     """
     labels, names = Labels(), set()
     for number, row in enumerate(rows):
+        label = schema.renamed(row)
+        is_posed = all(label.get(name) in values for name, values in filter.items())
+        if label.get(schema.answer) == "" or not is_posed:
+            continue
         name = _row_id(row, number, schema)
         names.add(name)
         for spelling in {name, f"{part}/{name}"} & ids:
-            label = schema.renamed(row)
             first = labels.rows.setdefault(spelling, {"part": part, **label})
             try:
                 check_values(schema, label)
@@ -140,7 +148,7 @@ def _local(schema: Schema, folder: Path, columns: Sequence[str]) -> dict[str, It
     parts: dict[str, list[Path]] = {}
     for file in data_files(schema, folder):
         if _has_labels(file, schema, columns):
-            part = split_of_file(file, schema.files()) or _SHARD.sub("", file.stem)
+            part = split_of_file(file, schema) or _SHARD.sub("", file.stem)
             parts.setdefault(part, []).append(file)
     if not parts:
         raise MissingDataError(

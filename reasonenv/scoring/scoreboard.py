@@ -7,7 +7,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from pkgutil import resolve_name
+from functools import partial
+from inspect import signature
+from pkgutil import iter_modules, resolve_name
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ from reasonenv.datasets.column_names import cell
 from reasonenv.errors import DataError, UsageError
 from reasonenv.grading import VERSION, Grade
 from reasonenv.registration import find
+from reasonenv.scoring import benchmarks
 from reasonenv.scoring.labels import Labels, load_labels
 from reasonenv.scoring.responses import (
     GradedResponses,
@@ -41,8 +44,8 @@ the extracted answer as text, to which the rules are applied; None means that th
 answer."""
 # A judge waits for its model most of the time.
 _NUM_THREADS = 8
-# Benchmarks with rules of their own, each in a module of its name in lower case.
-_BENCHMARKS = ("MathVista", "MathVerse", "MathVision", "OlympiadBench", "WeMath", "GSM8K")
+# Benchmarks with rules of their own, by their names in lower case.
+_BENCHMARKS = {module.name for module in iter_modules(benchmarks.__path__)}
 
 
 def rules(env_id: str) -> Any:
@@ -51,8 +54,8 @@ def rules(env_id: str) -> Any:
     Raises:
         gymnasium.error.NameNotFound: When no environment has this name.
     """
-    name = re.sub(r"-v\d+$", "", find(env_id).id)
-    module = f"benchmarks.{name.lower()}" if name in _BENCHMARKS else "final_answers"
+    name = re.sub(r"-v\d+$", "", find(env_id).id).lower()
+    module = f"benchmarks.{name}" if name in _BENCHMARKS else "final_answers"
     return importlib.import_module(f"reasonenv.scoring.{module}")
 
 
@@ -79,6 +82,7 @@ def grade_responses(  # noqa: PLR0913 - keywords of a user
     split: str | None = None,
     env_options: Mapping[str, Any] | None = None,
     judge: Judge | None = None,
+    guess: int | None = None,
     skipped: SkipLog | None = None,
 ) -> GradedResponses:
     """Responses to the problems of an environment, graded.
@@ -90,6 +94,8 @@ def grade_responses(  # noqa: PLR0913 - keywords of a user
         split: Part of the data; None for the one that covers most ids.
         env_options: Further arguments of an environment whose labels are its own problems.
         judge: As of `load_judge`; None for the rules of the benchmark.
+        guess: Seed of the random letters that the rule of MMMU-Pro gives to responses without one;
+            None for no letter.
         skipped: Log of skipped rows and other warnings; None for lines on standard error.
 
     Raises:
@@ -107,7 +113,10 @@ def grade_responses(  # noqa: PLR0913 - keywords of a user
     options = {**(env_options or {}), "data": data, "split": split}
     labels = load_labels(env_id, ids, options, module.NEEDED, pooled)
     cases = _label(env_id, stored, labels, module.NEEDED, skipped)
-    grades = _judged(cases, judge, module.grades, skipped) if judge else module.grades(cases)
+    if guess is not None and "guess" not in signature(module.grades).parameters:
+        raise UsageError(f"guess={guess}: only the rule of MMMU-Pro guesses letters")
+    rule = module.grades if guess is None else partial(module.grades, guess=guess)
+    grades = _judged(cases, judge, rule, skipped) if judge else rule(cases)
     num_missing = labels.total - len({case.id for case in cases})
     counts = dict(skipped.counts)
     return GradedResponses(find(env_id).id, cases, grades, num_missing, labels.folder, counts)

@@ -124,6 +124,8 @@ def _extra_rows(scores: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
     """Rows of the extra scores of a benchmark."""
     if exact := scores.get("exact"):
         yield _row("to 1e-6", exact)
+    if worst := scores.get("worst_case"):
+        yield _row("worst case", worst, worst["num"])
     metric = scores.get("four_dimensional", {})
     for name in ("strict", "loose"):
         if name in metric:

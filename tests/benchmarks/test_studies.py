@@ -16,7 +16,7 @@ from benchmarks.rpg import rate, setting
 
 RESULTS = Path(__file__).parents[2] / "benchmarks"
 KEPT = [name for name in study.NAMES if (RESULTS / f"{name}.json").exists()]
-PAGES = ("stability", "ablations", "rpg", "recent")
+PAGES = ("stability", "ablations", "rpg", "recent", "mismatch")
 
 
 def of_page(page):
@@ -194,6 +194,7 @@ PAGES_IN_WORDS = {
     "ablations/README.md": of_page("ablations"),
     "rpg/README.md": of_page("rpg"),
     "recent/README.md": of_page("recent"),
+    "mismatch/README.md": of_page("mismatch"),
     "throughput/README.md": [],
     "../README.md": KEPT,
 }

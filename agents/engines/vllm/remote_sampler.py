@@ -76,6 +76,16 @@ class RemoteSampler(RequestSampler):
         self._backend = (config["weight_transfer_config"] or {}).get("backend")
         self._group: Group | None = None
         self._has_weights = False
+        self._ranks: Any = None
+        self._is_closed = False
+
+    def use_own_group(self) -> None:
+        """Has the ranks of the trainer agree over a process group that no update uses.
+
+        Weights can then be loaded in another thread, beside an update; every rank calls it.
+        """
+        if distributed.is_initialized():
+            self._ranks = distributed.new_group(backend="gloo")
 
     def load_weights(self, weights: Iterable[tuple[str, Tensor]]) -> None:
         """Replaces the server's weights: every rank iterates over them, and rank 0 sends them.
@@ -96,7 +106,7 @@ class RemoteSampler(RequestSampler):
             # All ranks take part in the all-gather of a sharded weight.
             pass
         if distributed.is_initialized():
-            distributed.broadcast_object_list(failures, 0)
+            distributed.broadcast_object_list(failures, 0, group=self._ranks)
         if failures[0]:
             raise SamplerError(failures[0])
         self._has_weights = True
@@ -106,7 +116,7 @@ class RemoteSampler(RequestSampler):
 
     def close(self) -> None:
         """Leaves the server, which keeps running and can serve another run."""
-        self._group = None
+        self._group, self._is_closed = None, True
 
     def _run(self, rollout: Rollout) -> None:
         bodies = [
@@ -116,6 +126,8 @@ class RemoteSampler(RequestSampler):
         # An open connection would keep the server sampling after an error.
         with closing(self.client.generate(bodies)) as pieces:
             for number, piece in pieces:
+                if self._is_closed:  # by another thread
+                    raise SamplerError("the sampler is closed")
                 request = rollout.requests[number]
                 if (tokens := piece.get("prompt_token_ids")) is not None:
                     request.check_tokens(tokens)

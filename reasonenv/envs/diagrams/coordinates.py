@@ -171,9 +171,11 @@ def formula(rng: random.Random, level: int) -> Exercise:
     """The graph of a function; which of four formulas it has."""
     kind = ("line", "line", "square", "square", rng.choice(("square", "absolute")))[level - 1]
     factor = Fraction(rng.choice((-1, 1)) if level > 3 else 1)
-    shift, rest = rng.randint(-4, 4), rng.randint(-5, 5)
+    # A vertex so low that much of a parabola that opens up is in the picture.
+    shift, rest = rng.randint(-4, 4), int(factor) * rng.randint(-5, 3)
     if kind == "line":
-        shift, factor = 0, Fraction(rng.choice((-3, -2, -1, 1, 2, 3)), rng.randint(1, level))
+        shift, rest = 0, rng.randint(-5, 5)
+        factor = Fraction(rng.choice((-3, -2, -1, 1, 2, 3)), rng.randint(1, level))
     inner = linear(1, -shift, "-")
     square = f"({inner})²" if shift else "x²"
     term = {"line": "x", "square": square, "absolute": f"|{inner}|"}[kind]

@@ -219,6 +219,16 @@ def test_problems_without_an_answer_are_counted_and_reported_once(tmp_path, caps
     assert len([line for line in capsys.readouterr().err.splitlines() if "left out" in line]) == 10
 
 
+def test_an_evaluation_counts_what_an_environment_leaves_out_by_default(tmp_path, capsys):
+    _say_once.cache_clear()
+    rows = [{"id": f"v1_{k}", "question": "?", "answer": "B", "image": cell()} for k in (381, 382)]
+    data = hub(tmp_path, "test", [rows[0], {**rows[1], "answer": ""}])
+    with closing(Evaluator(EvaluationTask(env="LogicVista-v0", data=data))) as evaluator:
+        assert (evaluator.num_problems, evaluator.num_left_out) == (1, 1)
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("left out: logicvista test, row 1 (id 'v1_382'): ")
+
+
 def test_an_evaluation_poses_what_was_held_out_of_the_only_split(monkeypatch, capsys):
     _say_once.cache_clear()
     monkeypatch.setitem(registry, "Letters-v0", replace(letters.LETTERS, splits=("train",)))

@@ -7,7 +7,7 @@ from helpers.recorded_logits import record_logits
 from helpers.tiny_runs import train
 from transformers import TopKLogitsWarper, TopPLogitsWarper
 
-from agents.advantages import raw
+from agents.advantages import leave_one_out, raw
 from agents.corrections import truncated_weight
 from agents.engines.sampling import Sampling
 from agents.engines.transformers import TransformersSampler
@@ -202,3 +202,57 @@ def test_a_run_whose_sampler_is_cut_off_is_corrected_and_says_so(tiny_folder, tm
     assert capsys.readouterr().err.count(line) == 1
     settings = [read_json(tmp_path / name / "run.json")["settings"] for name in ("plain", "None")]
     assert [part["learner"]["sampler_correction"] for part in settings] == [None, 2.0]
+
+
+TOKENS = torch.cartesian_prod(torch.arange(3), torch.arange(3))
+"""All responses of two tokens."""
+PAIRS = torch.cartesian_prod(torch.arange(9), torch.arange(9))
+"""All groups of two of them."""
+
+
+def response_log_probs(table: torch.Tensor) -> torch.Tensor:
+    """Of each token of each response, `[9 2]`, for a table of logits `[2 3]`."""
+    return table.log_softmax(-1)[torch.arange(2), TOKENS]
+
+
+def stale_gradient(learner: GRPO, tables: list[torch.Tensor], reward: torch.Tensor):
+    """Expected gradient in the last table, of groups that a policy of `tables[0]` draws."""
+    sampler = response_log_probs(tables[0])
+    table = tables[-1].clone().requires_grad_()
+    log_prob, old = response_log_probs(table), response_log_probs(tables[-1])
+    total = torch.zeros_like(table)
+    for pair in PAIRS:
+        loss = learner.compute_loss(
+            log_prob[pair],
+            old[pair],
+            reward[pair],
+            torch.ones(2, 2, dtype=torch.bool),
+            group_size=2,
+            sampler_log_prob=sampler[pair],
+        )
+        (slope,) = torch.autograd.grad(loss, table, retain_graph=True)
+        total += sampler[pair].sum().exp() * slope
+    return total
+
+
+@pytest.mark.parametrize("staleness", [0, 1, 2])
+@pytest.mark.parametrize("advantage", [raw, leave_one_out])
+def test_whole_responses_of_a_policy_of_some_updates_before_give_the_gradient_of_this_one(
+    advantage, staleness
+):
+    generator = torch.Generator().manual_seed(0)
+    reward = torch.randn(9, generator=generator).double()
+    tables = [torch.randn(2, 3, generator=generator).double()]
+    uncapped = truncated_weight(NO_CAP, level="response")
+    learner = GRPO(
+        **{**vars(PLAIN), "advantage_function": advantage, "sampler_correction": uncapped}
+    )
+    for _ in range(staleness):
+        tables.append(tables[-1] - stale_gradient(learner, tables[-1:], reward))
+    table = tables[-1].clone().requires_grad_()
+    expected = (response_log_probs(table).sum(-1).exp() * -reward).sum() / 2  # two tokens each
+    (exact,) = torch.autograd.grad(expected, table)
+    torch.testing.assert_close(stale_gradient(learner, tables, reward), exact)
+    if staleness:
+        capped = GRPO(**{**vars(learner), "sampler_correction": 1.0})
+        assert (stale_gradient(capped, tables, reward) - exact).abs().max() > 1e-3

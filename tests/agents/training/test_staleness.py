@@ -4,6 +4,7 @@ import os
 import re
 import signal
 import sys
+import threading
 from functools import partial
 from typing import ClassVar
 
@@ -17,14 +18,16 @@ from safetensors.torch import load_file
 from agents.cli.settings import Run
 from agents.corrections import uncorrected
 from agents.cpgd import CPGD
+from agents.engines import sampler_process
 from agents.engines.sampler_process import ProcessSampler, trained_weights
 from agents.engines.transformers import TransformersSampler
 from agents.errors import CheckpointError, SamplerError, UsageError
 from agents.training import pipeline
 from agents.training.setup import check_staleness, with_correction
-from agents.training.versions import VERSIONS, copied, load_versions, save_versions
+from agents.training.versions import VERSIONS, load_versions, save_versions
 
 PER_STEP = 16
+SHORT = {"num_steps": 2, "staleness": 1}
 LONG = {"num_steps": 6, "save_every": 1, "keep_checkpoints": 9}
 
 
@@ -195,6 +198,27 @@ def test_a_sampler_that_dies_is_started_again_once(tiny_folder, tmp_path, monkey
     assert numbers(tmp_path / "twice") == numbers(tmp_path / "whole")
 
 
+@pytest.mark.slow(reason="processes of samplers, each of which imports torch")
+def test_a_sampler_that_is_stopped_is_waited_for_with_a_line(
+    tiny_folder, tmp_path, monkeypatch, capfd
+):
+    monkeypatch.setattr(sampler_process, "PATIENCE", 0.5)
+    start = ProcessSampler._start
+
+    def stopped(self):
+        start(self)
+        os.kill(self.pid, signal.SIGSTOP)
+        threading.Timer(3, os.kill, (self.pid, signal.SIGCONT)).start()
+
+    monkeypatch.setattr(ProcessSampler, "_start", stopped)
+    train(tiny_folder, tmp_path / "stopped", **SHORT)
+    line = r"no answer of the sampler's process \d+ for 0.5 s: it is slow, or stopped, and training"
+    assert re.search(line, capfd.readouterr().err)
+    monkeypatch.setattr(pipeline, "ProcessSampler", Local)
+    train(tiny_folder, tmp_path / "copy", **SHORT)
+    assert numbers(tmp_path / "stopped") == numbers(tmp_path / "copy")
+
+
 def unused() -> TransformersSampler:
     raise AssertionError
 
@@ -216,9 +240,8 @@ class Curious(CPGD):
     ("learner", "settings", "words"),
     [
         (CPGD(), {"max_generations": 2}, "--max-generations 2 chooses from rollouts"),
-        (CPGD(), {"sampler": "vllm"}, "neither vLLM nor DeepSpeed"),
-        (CPGD(), {"vllm_server": "http://localhost:8000"}, "neither vLLM nor DeepSpeed"),
-        (CPGD(), {"engine": "deepspeed"}, "neither vLLM nor DeepSpeed"),
+        (CPGD(), {"sampler": "vllm"}, "give --vllm-server, or --engine torch"),
+        (CPGD(), {"engine": "deepspeed"}, "give --vllm-server, or --engine torch"),
         (Curious(), {}, "the curriculum of Curious reads the steps before"),
     ],
 )
@@ -227,12 +250,6 @@ def test_what_cannot_be_ahead_is_refused_in_one_line(learner, settings, words):
     with pytest.raises(UsageError, match=words) as refused:
         check_staleness(Run(**settings, staleness=1), learner)
     assert "\n" not in str(refused.value)
-
-
-def test_several_ranks_are_refused(monkeypatch):
-    monkeypatch.setenv("WORLD_SIZE", "2")
-    with pytest.raises(UsageError, match="2 ranks sample and train together"):
-        check_staleness(Run(staleness=1), CPGD())
 
 
 def test_a_correction_is_on_unless_a_flag_turns_it_off():
@@ -257,10 +274,3 @@ def test_versions_of_a_checkpoint_are_those_before_it(tmp_path):
     (tmp_path / VERSIONS).unlink()
     with pytest.raises(CheckpointError, match=f"has no {VERSIONS}"):
         load_versions(tmp_path)
-
-
-def test_copies_stay_as_they_are():
-    weight = torch.zeros(2)
-    copies = copied({"a": weight})
-    weight += 1
-    assert copies["a"].tolist() == [0, 0]

@@ -2,8 +2,10 @@ import importlib
 import json
 import logging
 import re
+import zipfile
 from collections import Counter
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,11 +15,12 @@ from PIL import Image
 import reasonenv
 from reasonenv import entry_points
 from reasonenv.datasets.hub import main as print_revisions
-from reasonenv.datasets.option_text import option_texts
+from reasonenv.datasets.option_text import LETTERS, option_texts
 from reasonenv.datasets.selection import without_images
 from reasonenv.grading.reading import final_answer
 from reasonenv.problem import answer_text
 from reasonenv.registration import BUILT_IN, find
+from reasonenv.scoring import score
 from reasonenv.testing import check_env
 
 NOT_ON_THE_HUB = ("Figures", "WordProblems", "Mixture", "file")
@@ -47,6 +50,12 @@ REAL = [
     ("GSM8K-v0", "test", 80, 0),
     ("DAPOMath17k-v0", "train", 14, 0),
     ("DAPOMath17k-v0", "test", 30, 0),
+    ("MMMUPro-v0", "standard (10 options)", 12, 12),
+    ("MMMUPro-v0", "vision", 6, 6),
+    ("DynaMath-v0", "sample_variant1", 10, 10),
+    ("DynaMath-v0", "sample_variant3", 10, 10),
+    ("Geometry3K-v0", "train", 10, 10),
+    ("HMMTFeb25-v0", "test", 30, 0),
 ]
 
 
@@ -65,7 +74,7 @@ def test_every_real_row_is_a_problem_of_the_contract(shared, name, split, num_pr
         assert problem.query is None or problem.query.strip()
         # An option is named by its letter.
         if problem.options:
-            letters = "ABCDEFGHIJ"[: len(problem.options)]
+            letters = LETTERS[: len(problem.options)]
             assert set(problem.answer.split(", ")) <= set(letters)
     assert found == num_images
     data = str(shared / "data")
@@ -79,24 +88,28 @@ def test_the_model_to_begin_with_sees_where_there_is_something_to_see(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_page_of_an_environment_names_its_source_its_licence_and_its_revision(name):
+def test_the_page_names_source_revision_licence_splits_and_overlaps_of_each_data_set(name):
     environment = find(name)
     module = importlib.import_module(f"reasonenv.envs.{BUILT_IN[name].partition(':')[0]}")
-    page = " ".join(module.__doc__.split())
-    assert f"https://huggingface.co/datasets/{environment.schema.hub}" in page
-    revision = environment.schema.revision
-    pinned = f"at revision {revision[:7]}" if revision else "The revision is not pinned"
-    assert pinned in page
-    assert revision or "python -m reasonenv.datasets.hub " in page
-    assert environment.licence
-    for split in environment.split_names():
-        assert re.search(rf" {split} (has )?{environment.sizes[split]:,} ", page)
-    assert "Version History: v0: Initial version." in page
+    assert "Version History: v0: Initial version." in " ".join(module.__doc__.split())
+    page = (Path(__file__).parents[3] / "docs/environments.md").read_text(encoding="utf-8")
+    (row,) = re.findall(rf"^\| `{name}` \| \[.*$", page, re.MULTILINE)
+    schema = environment.schema
+    assert f"https://huggingface.co/datasets/{schema.hub})" in row
+    assert schema.revision is None or f"at revision {schema.revision[:7]}" in row
+    assert environment.licence in row
+    assert re.search(rf"[|;] {re.escape(environment.evaluation_split())} ", row)
+    assert all(f" {size:,}" in row for size in environment.sizes.values())
+    for other, problems in environment.overlaps.items():
+        assert f"`{other}`: {problems}" in row
 
 
 def test_the_split_to_report_is_the_one_that_papers_report():
     reported = {name: find(name).evaluation_split() for name in NAMES}
-    assert Counter(reported.values()) == {"test": 10, "testmini": 3}
+    assert Counter(reported.values()) == {
+        **{"test": 19, "testmini": 3, "validation": 1, "train": 1, "mini": 1},
+        **{"standard (10 options)": 1, "en-top": 1},
+    }
     assert reported["MathVision-v0"] == "test"
     assert find("Figures-v2").evaluation_split() == "test"
 
@@ -396,3 +409,139 @@ def test_a_number_is_written_plainly(value, text):
 )
 def test_letters_are_taken_off_only_in_their_order(options, texts):
     assert option_texts(options) == texts
+
+
+def row_of(**changes):
+    return {"id": "7", "question": "How many?", "answer": "B", "image": cell(7), **changes}
+
+
+EMMA = {
+    "id": None,
+    "pid": "Math_7",
+    "question": "Which?\n<image_1>",
+    "image": None,
+    "category": "c",
+}
+CHART = {"id": None, "question": None, "answer": None, "reasoning_q": "How many?"}
+# Environment, split, a row as on the hub without its image, and what the problem has of it.
+ROWS = [
+    ("LogicVista-v0", "test", {"answer": "A, C", "skill": ["spatial"]}, {"answer": "A, C"}),
+    (
+        "EMMA-v0",
+        "mini",
+        {**EMMA, "options": ["3", "$x$"], "type": "x", "source": "y", "image_1": cell(7)},
+        {"id": "Math_7", "question": "Which?\n<image 1>\n(A) 3\n(B) $x$", "options": ("3", "$x$")},
+    ),
+    ("EMMA-v0", "test", {**EMMA, "options": None, "answer": "5", "image_1": cell(7)}, {}),
+    (
+        "CharXivNumeric-v0",
+        "validation",
+        {**CHART, "reasoning_a": "0.3", "reasoning_a_type": 4, "figure_path": "images/7.jpg"},
+        {"id": "images/7.jpg", "question": "How many?", "answer": "0.3"},
+    ),
+    (
+        "Geometry3K-v0",
+        "test",
+        {"question": None, "problem": "<image>Find x, not <image>.", "images": [cell(7)] * 2},
+        {"question": "<image 1>Find x, not <image 2>."},
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "split", "changes", "parts"), ROWS)
+def test_rows_of_the_hub_become_problems(tmp_path, name, split, changes, parts):
+    row = {column: value for column, value in row_of(**changes).items() if value is not None}
+    (problem,) = entry_points.all_problems(name, split, hub(tmp_path, split, [row]))
+    assert {part: getattr(problem, part) for part in parts} == parts
+    assert {int(image[0, 0, 0]) for image in problem.images} == {7}
+
+
+def test_the_languages_of_polymath_are_told_apart_by_their_folders(tmp_path):
+    for language, question in (("de", "Wie viele?"), ("en", "How many?")):
+        (tmp_path / language).mkdir()
+        row = {"id": f"low-{language}-0", "question": question, "answer": "7"}
+        hub(tmp_path / language, "low", [row])
+    (problem,) = entry_points.all_problems("PolyMath-v0", "de-low", str(tmp_path))
+    assert (problem.id, problem.question, problem.answer) == ("low-de-0", "Wie viele?", "7")
+
+
+ZIPPED = [
+    ("ViRL39K-v0", hub, "39Krelease", {"image": ["images/7.png"] * 2, "answer": "\\boxed{B}"}, 2),
+    ("VisuLogic-v0", lines, "data.jsonl", {"image_path": "images/7.png", "label": "B"}, 1),
+]
+
+
+@pytest.mark.parametrize(("name", "write", "file", "columns", "num_images"), ZIPPED)
+def test_rows_beside_a_zip_become_problems(tmp_path, name, write, file, columns, num_images):
+    row = {"question": "Which?", "qid" if name == "ViRL39K-v0" else "id": "7", **columns}
+    data = write(tmp_path, file, [row])
+    with zipfile.ZipFile(tmp_path / "images.zip", "w") as archive:
+        archive.writestr("images/7.png", cell(7)["bytes"])
+    (problem,) = entry_points.all_problems(name, data=data)
+    assert (problem.id, problem.answer, len(problem.images)) == ("7", "B", num_images)
+
+
+def test_the_row_of_logicvista_without_an_answer_is_left_out_and_named(tmp_path, caplog):
+    rows = [row_of(id="v1_381"), row_of(id="v1_382", answer="")]
+    data = hub(tmp_path, "test", rows)
+    envs = reasonenv.make("LogicVista-v0", num_envs=1, data=data, num_workers=1)
+    envs.close()
+    assert len(envs.problems) == 1
+    (record,) = caplog.records
+    line = "left out: logicvista test, row 1 (id 'v1_382'): column 'answer' is empty"
+    assert record.getMessage() == line
+    given = [{"id": row["id"], "response": "\\boxed{B}"} for row in rows]
+    scores = score("LogicVista-v0", given, data)
+    assert (scores["num_problems"], scores["num_missing"]) == (1, 0)
+    assert scores["skipped"] == {"unknown_id": 1}
+
+
+def test_of_charxiv_the_questions_for_numbers_are_posed_and_scored(tmp_path):
+    answers = {1: "(b)", 2: "OPT", 3: "40,000", 4: "9.17"}
+    rows = [
+        {"figure_path": f"{kind}.jpg", "reasoning_q": "?", "reasoning_a": answer, "image": cell()}
+        | {"reasoning_a_type": kind}
+        for kind, answer in answers.items()
+    ]
+    data = hub(tmp_path, "validation", rows)
+    env = reasonenv.make("CharXivNumeric-v0", data=data, num_workers=1)
+    env.close()
+    assert [problem.id for problem in env.unwrapped.problems] == ["3.jpg", "4.jpg"]
+    given = [{"id": "3.jpg", "response": "\\boxed{40000}"}]
+    scores = score("CharXivNumeric-v0", given, data)
+    assert (scores["accuracy"], scores["num_missing"]) == (1.0, 1)
+
+
+def test_dynamath_pools_its_variants_under_ids_of_their_own(tmp_path):
+    kinds = {"answer_type": "float", "subject": "x", "knowledge_level": "y"}
+    for number in range(1, 11):
+        row = row_of(ground_truth=f"{number}", decoded_image=cell(number), **kinds)
+        row.pop("answer")
+        hub(tmp_path, f"sample{number}", [{**row, "image": "image/7.png"}])
+    problems = entry_points.all_problems("DynaMath-v0", "test", str(tmp_path))
+    assert [problem.id for problem in problems] == [f"sample_variant{n}/7" for n in range(1, 11)]
+    assert {problem.metadata["id"] for problem in problems} == {"7"}
+    given = [{"id": p.id, "response": f'{{"short answer": "{p.answer}"}}'} for p in problems]
+    assert score("DynaMath-v0", given, str(tmp_path))["worst_case"]["accuracy"] == 1.0
+    one = entry_points.all_problems("DynaMath-v0", "sample_variant10", str(tmp_path))
+    assert [problem.answer for problem in one] == ["10"]
+
+
+def test_mmmu_pro_asks_for_an_answer_that_grader_and_official_rule_read(tmp_path):
+    rows = [
+        {"id": "a", "options": "['3', '<image 2>']", "answer": "B", "subject": "x"}
+        | {"question": "Which? <image 1>", "image_1": cell(1), "image_2": cell(2)},
+        {"id": "b", "options": "['3', '4']", "answer": "B", "subject": "x", "image": cell(3)},
+    ]
+    hub(tmp_path / "standard (10 options)", "test", rows[:1])
+    hub(tmp_path / "vision", "test", rows[1:])
+    for split, num_lines in (("standard (10 options)", 4), ("vision", 2)):
+        env = reasonenv.make("MMMUPro-v0", split=split, data=str(tmp_path), num_workers=1)
+        observation, infos = env.reset(seed=0)
+        assert len(observation["question"].splitlines()) == num_lines
+        assert len(observation["images"]) == num_lines // 2
+        response = "It is so.\nAnswer: B"
+        assert env.step(response)[1] == 1.0
+        env.close()
+        given = [{"id": infos["problem_id"], "response": response}]
+        assert score("MMMUPro-v0", given, str(tmp_path), split=split)["accuracy"] == 1.0

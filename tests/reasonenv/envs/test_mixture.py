@@ -6,7 +6,7 @@ import gymnasium
 import numpy as np
 import pytest
 from helpers import toy
-from helpers.hub_rows import lines
+from helpers.hub_rows import cell, hub, lines
 
 import reasonenv
 from reasonenv.datasets.selection import warn_once
@@ -44,6 +44,18 @@ def test_a_pass_holds_every_problem_and_the_parts_by_weight(sizes, weights):
         share = sum(own) / len(mixed)
         assert share == pytest.approx(each.weight / sum(weights), abs=1 / len(mixed))
     assert mixed[-1].metadata["env"] == parts[-1].id
+
+
+def test_a_mixture_warns_of_problems_that_its_parts_share_with_others(tmp_path, caplog):
+    row = {"id": 1, "problem": "<image>Find x.", "answer": "7", "images": [cell()]}
+    hub(tmp_path / "geometry3k", "train", [row])
+    warn_once.cache_clear()
+    envs = ["Geometry3K-v0", "Figures-v2"]
+    reasonenv.make(envs, data=str(tmp_path), num_workers=1).close()
+    (record,) = caplog.records
+    assert record.getMessage().startswith(
+        "Geometry3K-v0 shares problems with MathVista-v0, 62 problems of its split testmini: "
+    )
 
 
 @pytest.fixture
