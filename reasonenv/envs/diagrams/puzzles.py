@@ -150,7 +150,9 @@ def shortest_way(rng: random.Random, level: int) -> Exercise:
             )
         for start, end, number in roads:
             scene.line(spots[start], spots[end], is_ground=True)
-            scene.label(str(number), (spots[start] + spots[end]) / 2, size=18, has_plate=True)
+            middle = (spots[start] + spots[end]) / 2
+            scene.circle(middle, 15, fill=scene.style.background, width=0)
+            scene.label(str(number), middle, size=18)
         for spot, letter in zip(spots, _LETTERS, strict=False):
             scene.circle(spot, 17, fill=scene.tint())
             scene.label(letter, spot, size=19)
