@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import overload
+from typing import ClassVar, overload
 
 import numpy as np
 
@@ -76,6 +76,9 @@ Problems = Sequence[Problem]
 
 class LazyProblems(Sequence[Problem]):
     """Problems made on access: a subclass defines `__len__` and `make`."""
+
+    is_drawn: ClassVar[bool] = False
+    """True where each takes work and no file: those of a next step are made during sampling."""
 
     @abstractmethod
     def make(self, index: int, with_images: bool) -> Problem:

@@ -165,6 +165,7 @@ def _import(module: str, id: str) -> None:
 
 BUILT_IN = {
     "Figures-v2": "figures:ENVIRONMENT",
+    "Diagrams-v0": "diagrams:ENVIRONMENT",
     "MMK12-v0": "mmk12:ENVIRONMENT",
     "MathVista-v0": "mathvista:ENVIRONMENT",
     "MathVerse-v0": "mathverse:ENVIRONMENT",

@@ -1,7 +1,7 @@
 """Many problems at once: a Gymnasium vector environment that poses groups and grades batches."""
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,8 @@ from reasonenv.workers import Grader
 
 Observations = Observation
 """`system` and `question`, tuples of texts, and `images`, a tuple of tuples of read-only arrays."""
+
+_DRAWING = ThreadPoolExecutor(max_workers=1, thread_name_prefix="drawing")
 
 
 class ReasonVectorEnv(VectorEnv[Observations, Sequence[str], np.ndarray]):
@@ -103,6 +105,7 @@ class ReasonVectorEnv(VectorEnv[Observations, Sequence[str], np.ndarray]):
         self._current: list[Problem] = []
         self._answered: list[tuple[Problem, str, Grade]] = []
         self._submitted: dict[int, tuple[str, Future[Grade]]] = {}
+        self._ahead: tuple[ProblemOrder, int, Future[list[tuple[int, Problem]]]] | None = None
 
     @property
     def position(self) -> int:
@@ -150,6 +153,8 @@ class ReasonVectorEnv(VectorEnv[Observations, Sequence[str], np.ndarray]):
     def submit(self, index: int, response: str) -> None:
         """Starts grading a response before `step`, which then collects its grade.
 
+        The problems of the next step, where they are drawn by program, are drawn meanwhile.
+
         Args:
             index: Sub-environment that the response answers.
             response: The text that `step` will get; a different text is graded afresh.
@@ -158,6 +163,9 @@ class ReasonVectorEnv(VectorEnv[Observations, Sequence[str], np.ndarray]):
         if not 0 <= index < self.num_envs:
             raise ValueError(f"index {index} is not in [0, {self.num_envs})")
         self._submitted[index] = response, self._start_grading(index, check_text(response, index))
+        if self._ahead is None and getattr(self.problems, "is_drawn", False):
+            next_batch = self._check_reset("submit"), self._position + self._stride
+            self._ahead = *next_batch, _DRAWING.submit(self._batch, *next_batch)
 
     def step(
         self, actions: Sequence[str]
@@ -218,11 +226,24 @@ class ReasonVectorEnv(VectorEnv[Observations, Sequence[str], np.ndarray]):
         """Problems of one step, over all ranks."""
         return self.num_ranks * (self.num_envs // self.group_size)
 
+    def _places(self, position: int) -> range:
+        """Positions of the batch from a position on, of this rank."""
+        return range(position, position + self._stride)[self.rank :: self.num_ranks]
+
+    def _batch(self, order: ProblemOrder, position: int) -> list[tuple[int, Problem]]:
+        """Numbers and problems of the batch from a position on."""
+        places = self._places(position)
+        return [order.pose(self.problems, place, self.left_out) for place in places]
+
     def _pose(self, order: ProblemOrder) -> None:
-        batch = range(self._position, self._position + self._stride)[self.rank :: self.num_ranks]
-        posed = [order.pose(self.problems, place, self.left_out) for place in batch]
+        ahead, self._ahead = self._ahead, None
+        if ahead and ahead[:2] == (order, self._position):
+            posed = ahead[2].result()
+        else:
+            posed = self._batch(order, self._position)
         self._numbers = [number for number, _ in posed]
-        self.num_left_out = sum(n != order[i] for n, i in zip(self._numbers, batch, strict=True))
+        pairs = zip(self._numbers, self._places(self._position), strict=True)
+        self.num_left_out = sum(number != order[place] for number, place in pairs)
         self._current = [problem for _, problem in posed for _ in range(self.group_size)]
         self._submitted = {}
 

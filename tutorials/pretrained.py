@@ -6,7 +6,7 @@
 # never shown a solution, its own answers are graded.
 #
 # ```
-# pip install -e ".[train,plots]"
+# pip install -e ".[train]"
 # python -m agents.cpgd --env WordProblems-v0 --model HuggingFaceTB/SmolLM2-135M-Instruct
 # ```
 #

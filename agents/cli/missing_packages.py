@@ -9,7 +9,7 @@ EXTRAS = {
         *("torch", "transformers", "tokenizers", "safetensors", "jaxtyping", "tyro"),
         *("filelock", "yaml", "packaging", "pydantic", "tensorboard", "deepspeed"),
     ),
-    "plots": ("matplotlib",),
+    "diagrams": ("matplotlib",),
     "lora": ("peft",),
     "liger": ("liger_kernel",),
     "vllm": ("vllm",),

@@ -30,6 +30,7 @@ class DrawnProblems(LazyProblems):
     families: tuple[Any, ...]
     is_whole_level: bool
 
+    is_drawn: ClassVar = True
     version: ClassVar[str]
     """First part of the ids, such as "figures-v2"."""
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from helpers.tiny_runs import SMALL, flags
 
-pytest.importorskip("matplotlib", reason="needs the extra plots")
+pytest.importorskip("matplotlib", reason="needs the extra diagrams")
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("matplotlib", reason="needs the extra plots")
+pytest.importorskip("matplotlib", reason="needs the extra diagrams")
 
 import matplotlib
 import matplotlib.pyplot as plt

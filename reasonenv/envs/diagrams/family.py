@@ -1,0 +1,135 @@
+"""Families of figures and their registry: each is a function that draws an exercise."""
+
+import json
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from importlib.resources import files
+from typing import Any
+
+from reasonenv.envs.diagrams.scene import WIDTH, Scene
+from reasonenv.envs.diagrams.style import Style
+from reasonenv.envs.families import checksum
+
+Answer = int | Fraction | str
+_WORDING = json.loads(
+    files("reasonenv.envs.diagrams").joinpath("wording.json").read_text(encoding="utf-8")
+)
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """An exercise: what a figure shows and asks for, up to its style and wording.
+
+    Args:
+        operands: Numbers, words, or tuples of them, that determine it.
+        answer: By exact arithmetic; a fraction that terminates is shown as a decimal.
+        steps: A worked solution in a few sentences, which contains the answer.
+        draw: Adds strokes and labels to an empty scene; called again where labels collide.
+        words: What the question names; without the figure it must not tell the answer.
+        key: The same for exercises of one split, those with the same solution at least; None for
+            the operands.
+    """
+
+    operands: tuple[Any, ...]
+    answer: Answer
+    steps: str
+    draw: Callable[[Scene], None]
+    words: tuple[object, ...] = ()
+    key: object = None
+
+
+@dataclass(frozen=True)
+class Family:
+    """One kind of figure with one kind of question.
+
+    Args:
+        name: Of the function.
+        sample: Function of a source of randomness and a level from 1 to 5 to an exercise.
+        questions: Wordings, in which {0} is the first of the words; the last is for "heldout".
+        height: Of its pictures in points, of which they are 448 wide; a multiple of 28.
+        needs_options: True if the question is always a multiple choice.
+    """
+
+    name: str
+    sample: Callable[[random.Random, int], Exercise]
+    questions: Sequence[str]
+    height: int
+    needs_options: bool
+
+    def split_of(self, exercise: Exercise) -> str:
+        """The one split that poses it: a tenth of the keys is for "test", another for "heldout"."""
+        key = exercise.operands if exercise.key is None else exercise.key
+        return {0: "test", 1: "heldout"}.get(checksum(self.name, key) % 10, "train")
+
+    def draw(self, split: str, level: int, rng: random.Random) -> Exercise:
+        """An exercise of a split.
+
+        Raises:
+            ValueError: When the family seems to have none for the split.
+        """
+        for _ in range(10_000):
+            if self.split_of(exercise := self.sample(rng, level)) == split:
+                return exercise
+        raise ValueError(f"family {self.name!r} has too few operands for a split {split!r}")
+
+    def choice(
+        self, split: str, level: int, rng: random.Random
+    ) -> tuple[Exercise, tuple[Answer, ...]]:
+        """An exercise of a multiple choice, and its four options in any order.
+
+        The options are neighbours among the answers of many exercises, and any of these four
+        is the one that is posed: without the figure each option is as likely as the others.
+        """
+        candidates = [self.draw(split, level, rng) for _ in range(40)]
+        by_answer = {exercise.answer: exercise for exercise in candidates}
+        ordered = sorted(by_answer, key=lambda answer: (isinstance(answer, str), answer))
+        first = rng.randint(0, max(0, len(ordered) - 4))
+        options = ordered[first : first + 4]
+        rng.shuffle(options)
+        return by_answer[rng.choice(options)], tuple(options)
+
+    def scene(self, exercise: Exercise, style: Style, rng: random.Random) -> Scene:
+        """The first scene whose labels are clear; after some attempts they become smaller.
+
+        Raises:
+            ValueError: When there is none.
+        """
+        for attempt in range(60):
+            scene = Scene(style, rng, self.height, zoom=1 - max(0, attempt - 20) / 100)
+            exercise.draw(scene)
+            if scene.is_clear():
+                return scene
+        raise ValueError(f"family {self.name!r} has no clear figure for {exercise.operands}")
+
+
+FAMILIES: dict[str, Family] = {}
+"""Every registered family by its name."""
+
+
+def family(
+    questions: Sequence[str] | None = None, height: int = WIDTH, needs_options: bool = False
+) -> Callable[[Callable[[random.Random, int], Exercise]], Callable[..., Exercise]]:
+    """Registers a function of rng and level to an exercise, under its own name: a decorator.
+
+    Args:
+        questions: Wordings; None for those of this package, in wording.json.
+        height: Of its pictures in points.
+        needs_options: True if the question is always a multiple choice.
+    """
+
+    def register(sample: Callable[[random.Random, int], Exercise]) -> Callable[..., Exercise]:
+        name = sample.__name__
+        wordings = questions or _WORDING[name]["questions"]
+        FAMILIES[name] = Family(name, sample, tuple(wordings), height, needs_options)
+        return sample
+
+    return register
+
+
+def text_of(answer: Answer) -> str:
+    """An answer in words: a terminating decimal as one, any other fraction as 2/3."""
+    if isinstance(answer, Fraction) and 1000 % answer.denominator == 0:
+        return f"{float(answer):g}"
+    return str(answer)
