@@ -33,8 +33,6 @@ from reasonenv.workers import Grader
 Observations = Observation
 """`system` and `question`, tuples of texts, and `images`, a tuple of tuples of read-only arrays."""
 
-_DRAWING = ThreadPoolExecutor(max_workers=1, thread_name_prefix="drawing")
-
 
 class ReasonVectorEnv(VectorEnv[Observations, Sequence[str], np.ndarray]):
     """Poses num_envs / group_size problems, takes num_envs responses, and poses the next.
@@ -165,7 +163,10 @@ class ReasonVectorEnv(VectorEnv[Observations, Sequence[str], np.ndarray]):
         self._submitted[index] = response, self._start_grading(index, check_text(response, index))
         if self._ahead is None and getattr(self.problems, "is_drawn", False):
             next_batch = self._check_reset("submit"), self._position + self._stride
-            self._ahead = *next_batch, _DRAWING.submit(self._batch, *next_batch)
+            # A thread of its own, since one that is kept would be missing in a forked process.
+            thread = ThreadPoolExecutor(1, "drawing")
+            self._ahead = *next_batch, thread.submit(self._batch, *next_batch)
+            thread.shutdown(wait=False)
 
     def step(
         self, actions: Sequence[str]
