@@ -72,7 +72,7 @@ class Episodes:
 
     @property
     def counts(self) -> dict[str, np.ndarray]:
-        """Of each episode: its turns, calls of a tool and bad calls; {} where no episode goes on."""
+        """Of each episode: turns, calls of a tool and bad calls; {} where all have one turn."""
         return self._counts if "turn" in self.infos else {}
 
     def respond(self, finished: Callable[[int, str], object] | None = None) -> Sequence[str | None]:
