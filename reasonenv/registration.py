@@ -77,7 +77,8 @@ def make(
             verdict (0.0); `prompt`, such as "official" (see `reasonenv.prompts`); `filter`, such
             as {"subject": ["algebra"], "level": [1, 2]} of the problems' metadata; `without`, ids
             to exclude, or "invalid"; `holdout`, a fraction of the training split that is taken out
-            of it as the split "heldout"; `rank`, `render_mode`, `level` ...
+            of it as the split "heldout"; `rank`, `render_mode`, `level` ...;
+            `max_calls` of an environment with tools, 0 for none
 
     Raises:
         gymnasium.error.NameNotFound: When no environment has this name.
@@ -179,6 +180,7 @@ BUILT_IN = {
     "DAPOMath17k-v0": "text_benchmarks:DAPO_MATH",
     "MinervaMath-v0": "text_benchmarks:MINERVA_MATH",
     "WordProblems-v0": "word_problems:ENVIRONMENT",
+    "Sum-v0": "sums:ENVIRONMENT",
     "Mixture-v0": "mixture:ENVIRONMENT",
     "file": "file:ENVIRONMENT",
 }
