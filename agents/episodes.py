@@ -32,7 +32,7 @@ class Episodes:
     infos: Mapping[str, Any]
     """Of the last step of each episode, as the environment's."""
     observations: Mapping[str, Sequence[Any]]
-    """After the last step of each."""
+    """After the last step; of episodes that rest, those of the next ones."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class Episodes:
         """
         num = envs.num_envs
         self._envs, self._sampler, self._seed, self._engine = envs, sampler, seed, engine
-        self._prompts, self._first_prompts = tuple(prompts), tuple(prompts)
+        self._prompts = tuple(prompts)
         self._turns: list[Responses] = []
         self._replies: list[list[Prompt]] = [[] for _ in prompts]
         self._finished = torch.zeros(len(prompts), dtype=torch.bool)
@@ -101,11 +101,8 @@ class Episodes:
             self._counts["bad_calls"] += self._is_open & (infos["tool_status"] == "bad_call")
         pairs = zip(self._texts, actions, strict=True)
         self._texts = [old if new is None else new for old, new in pairs]
-        is_first = len(self._turns) == 1
-        self.infos = infos if is_first else _merged(self.infos, infos, ended)
-        self.observations = (
-            observations if is_first else _merged(self.observations, observations, ended)
-        )
+        self.observations = observations
+        self.infos = infos if len(self._turns) == 1 else _merged(self.infos, infos, ended)
         self._is_open = self._is_open & ~ended
         self._prompts = tuple(
             self._next(row, observations) if self._is_open[row] else RESTING
@@ -120,20 +117,9 @@ class Episodes:
         """
         if len(self._turns) == 1:
             return self._turns[0]
-        columns = zip(*map(self._row, range(len(self._first_prompts))), strict=True)
-        rows = [list(column) for column in columns]
-        tokens, mask, log_prob = (pad_sequence(column, batch_first=True) for column in rows)
-        sizes = torch.tensor([len(row) for row in rows[0]])
-        return Responses(
-            self._first_prompts,
-            tokens,
-            mask,
-            tuple(self._texts[: len(sizes)]),
-            log_prob,
-            self._finished,
-            present=torch.arange(tokens.shape[1]) < sizes[:, None],
-            replies=tuple(map(tuple, self._replies)),
-        )
+        texts = tuple(self._texts[: len(self._replies)])
+        rows = joined(self._turns, self._replies)
+        return replace(rows, texts=texts, finished=self._finished)
 
     def _next(self, row: int, observations: Mapping[str, Sequence[Any]]) -> Prompt:
         """Prompt of the next turn; `RESTING` for an episode to be closed."""
@@ -141,9 +127,8 @@ class Episodes:
         responses = self._turns[-1]
         if self._finished[row]:
             tokens = responses.tokens[row, responses.present[row]].tolist()
-            reply = sampler.chat.reply(observations["question"][row], observations["images"][row])
-            if tokens[-1] == reply.token_ids[0]:  # the end token
-                reply = replace(reply, token_ids=reply.token_ids[1:])
+            new = observations["question"][row], observations["images"][row]
+            reply = sampler.chat.reply(tokens, *new)
             prompt = self._prompts[row].followed_by(tokens, reply)
             if prompt.row_size + LEAST <= sampler.max_response_length:
                 self._replies[row].append(reply)
@@ -151,25 +136,50 @@ class Episodes:
         self._finished[row] = False
         return RESTING
 
-    def _row(self, row: int) -> tuple[Tensor, Tensor, Tensor]:
-        """Tokens of a row, a mask of those that were sampled, and their log-probabilities."""
-        parts: list[tuple[Tensor, Tensor, Tensor]] = []
-        for turn, reply in zip_longest(self._turns, self._replies[row]):
-            own = turn.present[row]
-            parts.append((turn.tokens[row, own], own[own], turn.sampler_log_prob[row, own]))
-            if reply is not None:
-                tokens = torch.tensor(reply.token_ids)
-                zeros = torch.zeros(len(tokens))
-                parts.append((tokens, zeros.bool(), zeros))
-        tokens, mask, log_prob = map(torch.cat, zip(*parts, strict=True))
-        return tokens, mask, log_prob
+
+def joined(turns: Sequence[Responses], replies: Sequence[Sequence[Prompt]]) -> Responses:
+    """Responses of several turns, and the replies between them, as a row of tokens each.
+
+    The prompts, texts and `finished` are those of the first turn.
+
+    Args:
+        turns: One or more; a response of no tokens is that of an episode that has ended.
+        replies: Of each row, at most one for each turn but the last.
+    """
+    rows = [_row(turns, row, parts) for row, parts in enumerate(replies)]
+    tokens, mask, log_prob = (
+        pad_sequence([row[k] for row in rows], batch_first=True) for k in range(3)
+    )
+    sizes = torch.tensor([len(row[0]) for row in rows])
+    return replace(
+        turns[0],
+        tokens=tokens,
+        mask=mask,
+        sampler_log_prob=log_prob,
+        present=torch.arange(tokens.shape[1]) < sizes[:, None],
+        replies=tuple(map(tuple, replies)),
+    )
+
+
+def _row(
+    turns: Sequence[Responses], row: int, replies: Sequence[Prompt]
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Tokens of a row, a mask of those that were sampled, and their log-probabilities."""
+    parts: list[tuple[Tensor, Tensor, Tensor]] = []
+    for turn, reply in zip_longest(turns, replies):
+        own = turn.present[row]
+        parts.append((turn.tokens[row, own], own[own], turn.sampler_log_prob[row, own]))
+        if reply is not None:
+            tokens = torch.tensor(reply.token_ids)
+            zeros = torch.zeros(len(tokens))
+            parts.append((tokens, zeros.bool(), zeros))
+    tokens, mask, log_prob = map(torch.cat, zip(*parts, strict=True))
+    return tokens, mask, log_prob
 
 
 def _merged(old: Any, new: Any, rows: np.ndarray) -> Any:
-    """Infos or observations with the new values of some rows."""
+    """Infos with the new values of some rows."""
     if isinstance(new, Mapping):
         merged = {name: _merged(old.get(name, x), x, rows) for name, x in new.items()}
         return {**old, **merged}
-    if isinstance(new, tuple):
-        return tuple(y if row else x for x, y, row in zip(old, new, rows, strict=True))
     return np.where(rows, new, old) if isinstance(new, np.ndarray) else new

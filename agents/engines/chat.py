@@ -3,6 +3,7 @@
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 from itertools import islice
 from typing import Any
@@ -165,20 +166,26 @@ class Chat:
             last = row
         return tuple(prompts)
 
-    def reply(self, question: str, images: Sequence[np.ndarray] = ()) -> Prompt:
-        """What a reply of the environment appends to a response, from its end token on.
+    def reply(
+        self, response: Sequence[int], question: str, images: Sequence[np.ndarray] = ()
+    ) -> Prompt:
+        """What a reply of the environment appends to a response.
 
-        Then come the reply's words and images as a message of the user, and the start of the next
-        response. The words make no special token, whatever they are.
+        It is the end token, unless that was sampled, the reply's words and images as a message of
+        the user, and the start of the next response. The words make no special token, whatever they
+        are.
 
         Args:
+            response: Its tokens.
             question: Words of the reply, with marks of the images as in a first question.
             images: `[height width 3]`.
 
         Raises:
             ModelError: There are images and the model is text-only.
         """
-        return self._read(question, images, self._reply_tokens)
+        reply = self._read(question, images, self._reply_tokens)
+        was_sampled = [*response[-1:]] == [*reply.token_ids[:1]]
+        return replace(reply, token_ids=reply.token_ids[was_sampled:])
 
     def decode(self, tokens: Sequence[int]) -> str:
         """Text of response tokens up to a stop string, special tokens left out; see `cut`."""

@@ -3,6 +3,8 @@
 import copy
 from dataclasses import replace
 from functools import cache
+from itertools import chain
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ import torch
 from helpers import tiny_engines, vision_models
 from helpers.episodes import Asked, Written, play
 from helpers.text_models import CPU
+from transformers import AutoModelForImageTextToText
 
 from agents.engines.bandit import BanditEngine, ThreadRanks
 from agents.engines.load import load_model
@@ -26,12 +29,13 @@ IMAGES = (1, 0, 2, 0)
 
 @pytest.fixture(scope="module")
 def load(tmp_path_factory):
-    """Loads one of a kind: model and chat, which are not to be changed."""
+    """Loads one of a kind: model, chat, and the model with its own attention; not to be changed."""
 
     @cache
     def loaded(kind):
         folder = vision_models.write(tmp_path_factory.mktemp("vision"), kind)
-        return load_model(str(folder), CPU, torch.float32)
+        plain = AutoModelForImageTextToText.from_pretrained(folder, attn_implementation="eager")
+        return *load_model(str(folder), CPU, torch.float32), plain
 
     return loaded
 
@@ -41,6 +45,12 @@ def sampler_of(model, chat, length=300, likely=12):
     few = {*chat.eos, *chat.tokenize("What is the sum? How many?")[:likely]}
     banned = tuple(sorted({*range(chat.vocabulary)} - few))
     return TransformersSampler(Policy(model), chat, Sampling(1.0, banned), length)
+
+
+def plain_log_probs(model, responses, sampling):
+    """By the model itself, one row at a time, 0 outside the mask."""
+    values = tiny_engines.plain(SimpleNamespace(model=model), responses, sampling)[0]
+    return values.where(responses.mask, 0.0)
 
 
 def rows_of(responses):
@@ -66,7 +76,7 @@ def own_of(responses):
 @pytest.fixture
 def episodes(load):
     """Some of a model that sees: sampler, environment, and the rows."""
-    sampler = Asked(sampler_of(*load("Qwen2.5-VL")))
+    sampler = Asked(sampler_of(*load("Qwen2.5-VL")[:2]))
     envs = Written(TURNS, IMAGES)
     prompts = sampler.chat.encode(tiny_engines.observations((1, 3, 0), group_size=2))
     responses, played = play(envs, sampler, prompts)
@@ -90,7 +100,8 @@ def test_the_prompt_of_a_turn_is_all_that_was_read_and_sampled_before(episodes):
             )
             assert list(asked[i].token_ids) == whole[:size]
             assert asked[i].row_size == size - len(prompts[i].token_ids)
-            shown = [*prompts[i].images, *(x for r in responses.replies[i][:turn] for x in r.images)]
+            later = (reply.images for reply in responses.replies[i][:turn])
+            shown = [*prompts[i].images, *chain(*later)]
             assert all(map(np.array_equal, asked[i].images, shown))
             assert len(asked[i].images) == len(shown)
 
@@ -119,7 +130,7 @@ def test_rewards_add_up_and_the_infos_are_those_of_each_last_step(episodes):
 
 
 def test_a_response_does_not_depend_on_which_others_rest(load):
-    model, chat = load("Qwen2.5-VL")
+    model, chat, _ = load("Qwen2.5-VL")
     observations = tiny_engines.observations((1, 3, 0), group_size=2)
     rows = []
     for turns in (TURNS, (3, 4, 1, 4, 1, 3)):
@@ -134,14 +145,13 @@ def test_a_response_does_not_depend_on_which_others_rest(load):
     ("kind", "packs"), [*((kind, True) for kind in vision_models.KINDS), ("Qwen3-VL", False)]
 )
 def test_sampler_and_trainer_have_the_log_probabilities_of_the_whole_row(load, kind, packs):
-    model, chat = load(kind)
+    model, chat, plain = load(kind)
     sampler = sampler_of(copy.deepcopy(model), chat)
     policy = sampler.policy
     policy.packs = packs
     prompts = chat.encode(tiny_engines.observations((2, 0, 1), group_size=2))
     responses, _ = play(Written(TURNS, IMAGES), sampler, prompts)
-    expected = tiny_engines.plain(policy, responses, sampler.sampling)[0]
-    expected = expected.where(responses.mask, 0.0)
+    expected = plain_log_probs(plain, responses, sampler.sampling)
     actual, _ = policy(responses, sampler.sampling)
     for values in (actual, responses.sampler_log_prob):
         torch.testing.assert_close(values, expected, atol=2e-5, rtol=0)
@@ -149,32 +159,26 @@ def test_sampler_and_trainer_have_the_log_probabilities_of_the_whole_row(load, k
 
 
 def test_the_gradient_is_that_of_the_sampled_tokens_of_the_whole_row(load):
-    model, chat = load("Qwen3-VL")
+    model, chat, plain = load("Qwen3-VL")
     sampler = sampler_of(copy.deepcopy(model), chat)
     prompts = chat.encode(tiny_engines.observations((2, 0, 1), group_size=2))
     responses, _ = play(Written(TURNS, IMAGES), sampler, prompts)
     weight = torch.linspace(-1, 2, responses.mask.numel()).view(responses.mask.shape)
     gradients = []
-    for forward in (
-        lambda: sampler.policy(responses, sampler.sampling)[0],
-        lambda: _plain_with_gradient(sampler.policy, responses, sampler.sampling),
+    for model, log_prob in (
+        (sampler.policy.model, sampler.policy(responses, sampler.sampling)[0]),
+        (plain, plain_log_probs(plain, responses, sampler.sampling)),
     ):
-        sampler.policy.zero_grad()
-        (forward() * weight).where(responses.mask, 0.0).sum().backward()
-        named = sampler.policy.named_parameters()
-        gradients.append({name: p.grad.clone() for name, p in named if p.grad is not None})
+        (log_prob * weight).sum().backward()
+        named = model.named_parameters()
+        gradients.append({name: p.grad for name, p in named if p.grad is not None})
     assert gradients[0].keys() == gradients[1].keys()
     for name, gradient in gradients[0].items():
         torch.testing.assert_close(gradient, gradients[1][name], atol=2e-4, rtol=1e-4)
 
 
-def _plain_with_gradient(policy, responses, sampling):
-    with torch.enable_grad():
-        return tiny_engines.plain(policy, responses, sampling)[0]
-
-
 def test_a_cut_response_and_a_reply_without_room_close_an_episode(load):
-    model, chat = load("Qwen2.5-VL")
+    model, chat, _ = load("Qwen2.5-VL")
     prompts = chat.encode(tiny_engines.observations((0, 0, 0), group_size=2))
     lengths = []
     for length in (4, 60):
@@ -187,14 +191,15 @@ def test_a_cut_response_and_a_reply_without_room_close_an_episode(load):
         assert envs.is_over.all()
         assert played.rewards.tolist() == [len(own) + 1 for own in own_of(responses)]
         # What is left out is the reply: a row ends with a sampled token.
-        assert all(mask[present][-1] for mask, present in zip(responses.mask, responses.present))
+        last = responses.sizes[:, None] - 1
+        assert responses.mask.gather(1, last).all()
         lengths.append(max(len(own) for own in own_of(responses)))
     assert lengths[0] == 1
     assert lengths[1] > 1
 
 
 def test_episodes_of_one_turn_are_the_responses_themselves(load):
-    model, chat = load("Qwen2.5-VL")
+    model, chat, _ = load("Qwen2.5-VL")
     sampler = sampler_of(model, chat)
     prompts = chat.encode(tiny_engines.observations((1, 0), group_size=2))
     expected = sampler.generate(prompts, (5,))
@@ -205,12 +210,13 @@ def test_episodes_of_one_turn_are_the_responses_themselves(load):
 
 
 def test_ranks_take_as_many_turns_as_the_longest_episode_of_all(load):
-    model, chat = load("Qwen2.5-VL")
+    model, chat, _ = load("Qwen2.5-VL")
     ranks, prompts = ThreadRanks(2), chat.encode(tiny_engines.observations((0,), 2))
 
     def work(rank):
         sampler = Asked(sampler_of(copy.deepcopy(model), chat))
-        play(Written(((1, 2), (3, 1))[rank]), sampler, prompts, engine=BanditEngine(torch.zeros(1, 1, 2), 1.0, rank, ranks))
+        engine = BanditEngine(torch.zeros(1, 1, 2), 1.0, rank, ranks)
+        play(Written(((1, 2), (3, 1))[rank]), sampler, prompts, engine=engine)
         return [[prompt is RESTING for prompt in asked] for asked in sampler.prompts]
 
     assert ranks.run(work) == [
@@ -256,9 +262,11 @@ def test_vllm_gets_a_request_for_each_row_with_one_placeholder_for_each_image(ep
         prompt = asked[request.first]
         assert request.row_size == prompt.row_size > 0
         assert request.token_ids == prompt.token_ids
-        assert request.prompt["ids"].count(placeholder) == len(prompt.images) == len(
-            prompts[request.first].images
-        ) + len(responses.replies[request.first][0].images)
+        assert (
+            request.prompt["ids"].count(placeholder)
+            == len(prompt.images)
+            == len(prompts[request.first].images) + len(responses.replies[request.first][0].images)
+        )
 
 
 def test_a_second_mask_leaves_replies_as_they_are(episodes):
