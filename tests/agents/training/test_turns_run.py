@@ -1,0 +1,53 @@
+"""Whole runs whose episodes have several turns, with images in the replies."""
+
+import pytest
+from helpers import looks, torchrun
+from helpers.ranks_turns import LOOKS
+from helpers.tiny_runs import numbers, refusal, same, train
+
+from agents.storage.json_files import read_json_lines
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    assert looks.LOOKS.tools is looks.TOOLS
+    folder = tmp_path_factory.mktemp("looks") / "whole"
+    train("tiny", folder, **LOOKS)
+    return folder
+
+
+def test_a_run_learns_from_episodes_and_counts_their_turns(whole):
+    for row in read_json_lines(whole / "metrics.jsonl"):
+        assert 1 < row["episode/turns"] <= 3
+        assert row["episode/calls"] > 0
+        assert row["episode/bad_calls"] == 0
+        assert 0 < row["episode/idle"] < 1
+        assert row["sampler/log_prob_diff_max"] < 1e-3
+        assert row["train/grad_norm"] > 0
+
+
+@pytest.mark.slow(reason="a run once more")
+def test_a_stopped_run_goes_on_in_the_middle_with_the_same_numbers(whole, tmp_path):
+    folder = tmp_path / "run"
+    train("tiny", folder, **LOOKS | {"num_steps": 1})
+    train("tiny", folder, **LOOKS, resume=True)
+    assert numbers(folder) == numbers(whole)
+    assert same(folder, whole)
+
+
+@pytest.mark.slow(reason="a whole run on two ranks")
+def test_ranks_that_share_weights_take_their_turns_together(tmp_path):
+    torchrun.run("ranks_turns.py", "tiny", tmp_path)
+    rows = read_json_lines(tmp_path / "run" / "metrics.jsonl")
+    assert [row["step"] for row in rows] == [1, 2]
+    for row in rows:
+        assert row["episode/turns"] > 1
+        assert row["sampler/log_prob_diff_max"] < 1e-3
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [({"staleness": 1}, "do not go with --staleness 1"), ({"stop": '["a"]'}, "'a', does not end")],
+)
+def test_what_does_not_go_with_several_turns_is_refused(settings, message, tmp_path):
+    assert message in refusal("tiny", tmp_path / "run", **LOOKS, **settings)
