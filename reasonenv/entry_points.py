@@ -16,7 +16,7 @@ from reasonenv.problem import Problems
 from reasonenv.prompts import PromptTemplate
 from reasonenv.registration import find
 from reasonenv.rewards import Rewards, accuracy, by_name
-from reasonenv.turns import ToolEnv, ToolVectorEnv
+from reasonenv.turns import ToolEnv, ToolVectorEnv, with_calls
 from reasonenv.vector import ReasonVectorEnv
 
 _WITH_TOOLS = {ReasonEnv: ToolEnv, ReasonVectorEnv: ToolVectorEnv}
@@ -78,6 +78,7 @@ def define(
     chosen = select(problems, filter, without, keep, siblings, environment.cluster)
     rewards = environment.rewards or {"accuracy": (1.0, accuracy)}
     rewards = rewards(problems) if callable(rewards) else rewards
+    rewards = with_calls(rewards) if environment.tools else rewards
     if (choice := kwargs.pop("rewards", None)) is not None:
         rewards = by_name(choice, rewards)
     if unjudged := kwargs.pop("unjudged", 0):

@@ -181,6 +181,7 @@ BUILT_IN = {
     "MinervaMath-v0": "text_benchmarks:MINERVA_MATH",
     "WordProblems-v0": "word_problems:ENVIRONMENT",
     "Sum-v0": "sums:ENVIRONMENT",
+    "Zoom-v0": "zoom:ENVIRONMENT",
     "Mixture-v0": "mixture:ENVIRONMENT",
     "file": "file:ENVIRONMENT",
 }

@@ -83,17 +83,6 @@ def in_think_answer_format(response: str) -> bool:
     return bool(end and thoughts.strip() and answer.strip()) and not gap.strip()
 
 
-def calls(response: str, problem: Problem, grade: Grade) -> float:
-    """Number of calls of tools in the episode, bad ones counted; a negative weight is their price.
-
-    The environment adds it to the metadata of the problem, as `calls`.
-    """
-    return float(cast("int", problem.metadata.get("calls", 0)))
-
-
-calls.bounds = (0.0, math.inf)  # pyright: ignore[reportFunctionMemberAccess]
-
-
 @dataclass(frozen=True)
 class Penalty:
     """A reward of 0 or less, of the text of a response alone.
@@ -185,7 +174,6 @@ _FUNCTIONS: Mapping[str, Reward] = {
     "think_answer_format": think_answer_format,
     "mm_eureka": mm_eureka,
     "unjudged": unjudged,
-    "calls": calls,
 }
 _WITH_ARGUMENTS = {"overlong": overlong, "repetition": repetition}
 

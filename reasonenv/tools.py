@@ -230,7 +230,8 @@ def _expressions(text: str) -> list[Expression] | None:
     """What stands between commas and before the closing parenthesis; None for anything else."""
     if len(text) > _LONGEST or not text.endswith(")"):
         return None
-    expressions = [_expression(part) for part in text[:-1].split(",")]
+    parts = text[:-1].split(",") if text[:-1].strip(" ") else []
+    expressions = [_expression(part) for part in parts]
     return None if None in expressions else [each for each in expressions if each]
 
 
@@ -240,6 +241,5 @@ def _expression(text: str) -> Expression | None:
         number, sign = term.groups()
         numbers.append(float(number) if "." in number else int(number))
         signs, end = signs + sign, term.end()
-    return (
-        Expression((*numbers,), signs) if end == len(text) and len(signs) < len(numbers) else None
-    )
+    is_whole = end == len(text) and len(signs) < len(numbers)
+    return Expression((*numbers,), signs) if is_whole else None

@@ -7,6 +7,7 @@ is none, and the episode is truncated. Rewards are 0 until then; among their com
 of weight 0 unless it is given another.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -19,9 +20,17 @@ from reasonenv.grading import Grade
 from reasonenv.ordering import ProblemOrder
 from reasonenv.problem import Problem
 from reasonenv.render import Observation, ShortDict
-from reasonenv.rewards import by_name, totals
+from reasonenv.rewards import Rewards, by_name, totals
 from reasonenv.tools import Reply, Toolbox, Turn, WithTools
 from reasonenv.vector import Observations, ReasonVectorEnv, objects, verdict_infos
+
+
+def calls(response: str, problem: Problem, grade: Grade) -> float:
+    """Number of calls in an episode, bad ones counted; a negative weight makes it their price."""
+    return float(str(problem.metadata.get("calls", 0)))
+
+
+calls.bounds = (0.0, math.inf)  # pyright: ignore[reportFunctionMemberAccess]
 
 
 class ToolEnv(ReasonEnv):
@@ -46,7 +55,7 @@ class ToolEnv(ReasonEnv):
         tools: Toolbox,
         **kwargs: Any,
     ) -> None:
-        super().__init__(problems, _with_calls(rewards), **kwargs)
+        super().__init__(problems, with_calls(rewards), **kwargs)
         self.tools = self._toolbox = tools
         self.instruction = WithTools(self.instruction, tools)
         self._replies: list[Reply] = []
@@ -113,7 +122,7 @@ class ToolVectorEnv(ReasonVectorEnv):
         tools: Toolbox,
         **kwargs: Any,
     ) -> None:
-        super().__init__(problems, _with_calls(rewards), **kwargs)
+        super().__init__(problems, with_calls(rewards), **kwargs)
         self.tools = self._toolbox = tools
         self.instruction = WithTools(self.instruction, tools)
         self._forget()
@@ -272,9 +281,9 @@ def _flags(num_envs: int, count: int) -> np.ndarray:
     return np.zeros((count, num_envs), dtype=bool)
 
 
-def _with_calls(rewards: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The rewards with a component `calls`, of weight 0 unless they have it."""
-    return by_name({"calls": 0.0, **rewards})
+def with_calls(rewards: Mapping[str, Any]) -> Rewards:
+    """The rewards with the component `calls`, of weight 0 unless they have it."""
+    return by_name({"calls": 0.0, **rewards}, {"calls": (0.0, calls)})
 
 
 def _with_count(problem: Problem, num_calls: int) -> Problem:

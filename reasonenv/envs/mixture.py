@@ -217,6 +217,8 @@ def _shares(ids: Iterable[str], weights: Sequence[float] | None) -> dict[str, fl
 
 def _part(id: str, weight: float, arguments: dict[str, Any]) -> Part:
     environment = find(id)
+    if environment.tools is not None:
+        raise UsageError(f"{id} has episodes of several turns: a mixture has those of one response")
     arguments |= {"split": environment.resolve_split(arguments.get("split"), arguments)}
     problems, rewards, prompt = define(environment, arguments)
     if arguments:
