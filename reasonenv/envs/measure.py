@@ -108,7 +108,7 @@ class Ruler:
     """The distance of two points in units."""
 
     name = "ruler"
-    usage = "ruler(x, y, x, y): distance of two points, 0 to 1000 across and down"
+    usage = "ruler(x, y, x, y): distance of two points, in thousandths of width and height"
 
     def __call__(self, scene: Figure, x: Number, y: Number, u: Number, v: Number) -> Reply:
         """The distance, and the figure with a line."""
