@@ -19,7 +19,7 @@ from reasonenv.batch_rewards import Answered
 from reasonenv.env import ReasonEnv, check_text, make_observation
 from reasonenv.grading import Grade
 from reasonenv.ordering import ProblemOrder
-from reasonenv.problem import Problem
+from reasonenv.problem import Problem, Problems
 from reasonenv.render import Observation, ShortDict
 from reasonenv.rewards import Rewards, by_name, totals
 from reasonenv.tools import Reply, Toolbox, Turn, WithTools
@@ -48,14 +48,7 @@ class ToolEnv(ReasonEnv):
         **kwargs: As those of `ReasonEnv`.
     """
 
-    def __init__(
-        self,
-        problems: Sequence[Problem],
-        rewards: Mapping[str, Any],
-        *,
-        tools: Toolbox,
-        **kwargs: Any,
-    ) -> None:
+    def __init__(self, problems: Problems, rewards: Any, *, tools: Toolbox, **kwargs: Any) -> None:
         super().__init__(problems, with_calls(rewards), **kwargs)
         self.tools = self._toolbox = tools
         self.instruction = WithTools(self.instruction, tools)
@@ -115,14 +108,7 @@ class ToolVectorEnv(ReasonVectorEnv):
         **kwargs: As those of `ReasonVectorEnv`.
     """
 
-    def __init__(
-        self,
-        problems: Sequence[Problem],
-        rewards: Mapping[str, Any],
-        *,
-        tools: Toolbox,
-        **kwargs: Any,
-    ) -> None:
+    def __init__(self, problems: Problems, rewards: Any, *, tools: Toolbox, **kwargs: Any) -> None:
         super().__init__(problems, with_calls(rewards), **kwargs)
         self.tools = self._toolbox = tools
         self.instruction = WithTools(self.instruction, tools)
