@@ -230,7 +230,8 @@ class Plans(DrawnProblems):
 
 def _draw_plan(layout: Layout, rng: random.Random) -> Plan:
     count = layout.columns * layout.rows
-    colors = dict(zip(rng.sample(range(count), min(count, len(COLORS))), COLORS, strict=False))
+    places = rng.sample(range(count), min(count, len(COLORS)))
+    colors = dict(zip(places, rng.sample([*COLORS], len(places)), strict=True))
     rooms = (Room(colors.get(index, ""), rng.randint(10, 99)) for index in range(count))
     return Plan(layout.columns, tuple(rooms))
 

@@ -134,6 +134,12 @@ def test_where_the_tool_is_useless_the_posed_plan_differs_with_the_numbers(layou
     assert problem.metadata["is_tool_needed"] is False
 
 
+@pytest.mark.parametrize("layout", ["far", "near"])
+def test_every_color_is_asked_for_in_every_family(layout):
+    problems = zoom.problems(level=2, families=[layout])[:60]
+    assert {problem.metadata["color"] for problem in problems} == {*zoom.COLORS}
+
+
 @pytest.mark.parametrize("level", [1, 2])
 def test_plans_of_a_tiny_model_are_whole_tiles_and_a_digit_of_a_reply_fills_one(level):
     toolbox = zoom.tools(level)
