@@ -47,9 +47,11 @@ class GemCalculator(BaseTool):
     """GEM's form of a tool."""
 
     def instruction_string(self) -> str:
+        """What is added to the question."""
         return TOOLBOX.instruction
 
     def execute_action(self, action: str) -> tuple[bool, bool, str, str]:
+        """Whether it is a call, whether that fails, the reply, and the call."""
         call = CALL.search(action)
         if call is None:
             return False, True, "", ""
@@ -63,11 +65,13 @@ class GemSum(Env):
         self._problems, self._number = problems, -1
 
     def reset(self, seed: int | None = None) -> tuple[str, dict[str, Any]]:
+        """The question of the next problem."""
         super().reset(seed)
         self._number = (self._number + 1) % len(self._problems)
         return self._problems[self._number].question, {}
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        """The reward of an answer."""
         reward = float(action.strip() == self._problems[self._number].answer)
         return "", reward, True, False, {}
 
@@ -80,6 +84,7 @@ class SkyCalculator(ToolGroup):
 
     @tool
     def calc(self, left: str, sign: str, right: str) -> str:
+        """The value."""
         return calculate(left, sign, right)
 
 
@@ -92,6 +97,7 @@ class SkySum(BaseTextEnv):
         self.init_tool_groups([tools])
 
     def step(self, action: str) -> BaseTextEnvStepOutput:
+        """The reply to a call, or the reward of an answer."""
         self.turns += 1
         call = CALL.search(action)
         if call is None or self.turns >= self.max_turns:
