@@ -8,8 +8,9 @@ the answer. All three pose the same 4,096 problems, drawn before, in 256 sub-env
 of which those that are over wait for the others. GEM and SkyRL-gym have the calculator and the sum
 as their own classes for it, of a few lines, which compare the answer as a text; here the answer is
 graded by the rules of this package, and every step has its infos. The three take turns in one
-process, several rounds; what is reported is the median, and the smallest and largest ratio of a
-round. Results go to episodes/episodes.json.
+process, several rounds. Reported are episodes of a CPU second, by the median of the rounds, and how
+many times as fast as each peer this package is: median, smallest and largest of the rounds.
+Results go to episodes/episodes.json.
 """
 
 import argparse
@@ -18,6 +19,7 @@ import re
 import statistics
 import time
 from collections.abc import Callable, Sequence
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -167,6 +169,7 @@ def main() -> None:
             seconds.setdefault(play.__name__, []).append(time.process_time() - start)
     seconds = {name: values[1:] for name, values in seconds.items()}  # the first warms up
     record: dict[str, Any] = {**provenance("episodes.py"), "num_problems": NUM_PROBLEMS}
+    record["versions"] |= {name: metadata.version(name) for name in ("gem-llm", "skyrl-gym")}
     record["episodes_per_cpu_second"] = {
         name: round(NUM_PROBLEMS / statistics.median(values)) for name, values in seconds.items()
     }
