@@ -161,9 +161,8 @@ class ToolVectorEnv(ReasonVectorEnv):
         is_call[ended] = [turns[index].tool != "" for index in ended]
         infos = self._turn_infos(turns)
         if answered:
-            infos |= self._final_infos(
-                is_over, verdict_infos(answered, [parts for _, parts in sums])
-            )
+            verdicts = verdict_infos(answered, [parts for _, parts in sums])
+            infos |= self._final_infos(is_over, verdicts)
         self._move_on(turns, dict(zip(ended, answered, strict=True)))
         self._pose(order)
         infos["next_problem_id"] = self._ids()
@@ -252,9 +251,9 @@ class ToolVectorEnv(ReasonVectorEnv):
         infos: dict[str, Any] = {name: _spread(each, is_over) for name, each in verdicts.items()}
         infos["grade"] = {name: _spread(each, is_over) for name, each in grade.items()}
         infos |= {f"_{name}": is_over.copy() for name in infos}
-        final_obs = _spread(objects(self._single_observations())[is_over], is_over)
-        masks = {"_final_info": is_over.copy(), "_final_obs": is_over.copy()}
-        return {**infos, "final_info": dict(infos), "final_obs": final_obs, **masks}
+        last = _spread(objects(self._latest)[is_over], is_over)
+        final = {"final_info": dict(infos), "final_obs": last}
+        return infos | final | {f"_{name}": is_over.copy() for name in final}
 
     def _entries(self) -> Sequence[tuple[Problem, str | None, Grade | None]]:
         return [self._last.get(i, (self._current[i], None, None)) for i in self._indices]
