@@ -6,7 +6,7 @@ solution is an episode: its calls get the replies, which have no loss.
 
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -158,8 +158,14 @@ def examples(envs: Any, chat: Chat, settings: FineTuning) -> Iterator[Responses]
                     print_line(f"left out: {error}", sys.stderr)
 
 
-def example(envs: Any, chat: Chat, index: int) -> Responses:
-    """The solution of a problem as a response to it; raises DataError where it has none."""
+def example(
+    envs: Any, chat: Chat, index: int, change: Callable[[str], str] = lambda text: text
+) -> Responses:
+    """The solution of a problem, changed if asked for, as a response to it.
+
+    Raises:
+        DataError: It has none.
+    """
     problem = envs.problems[index]
     if problem.solution is None:
         raise DataError(
@@ -167,10 +173,10 @@ def example(envs: Any, chat: Chat, index: int) -> Responses:
             "such as Figures-v2, or add a column 'solution' to your own questions"
         )
     observations, _ = envs.reset(options={"indices": [index]})
-    prompts, tools = chat.encode(observations), envs.tools
+    prompts, tools, text = chat.encode(observations), envs.tools, change(problem.solution)
     if tools is None:
-        return Solution(chat, [problem.solution]).generate(prompts)
-    solution: Any = Solution(chat, tools.responses(problem.solution))
+        return Solution(chat, [text]).generate(prompts)
+    solution: Any = Solution(chat, tools.responses(text))
     episodes = Episodes(envs, solution, prompts, ())
     while episodes.goes_on:
         episodes.step(episodes.respond())
