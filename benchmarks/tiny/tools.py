@@ -1,8 +1,8 @@
 """The warm start of tiny-tools, which calls tools: python -m benchmarks.tiny.tools --help.
 
-From the tiny model on, worked episodes of Sum-v0 and Zoom-v0 in equal parts: first right ones, then
-a few steps on episodes of which some have a wrong digit, in a call or in the answer, so that
-reinforcement learning has something to unlearn.
+From the tiny model on, worked episodes of Sum-v0 and Zoom-v0: first right ones, then a few steps on
+episodes of which some have a wrong digit, in a call or in the answer, so that reinforcement
+learning has something to unlearn.
 """
 
 import random
@@ -10,8 +10,9 @@ import re
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -19,36 +20,52 @@ import reasonenv
 from agents.cli.exit import errors_in_one_line, standard_streams
 from agents.cli.flags import parse
 from agents.engines.load import load_model, local_device
-from agents.engines.pretrained import model_folder
+from agents.engines.pretrained import TINY
 from agents.engines.process import keep_freed_memory, set_threads
 from agents.monitoring.progress_bar import ProgressBar
 from agents.sft import DISPLAYED, example, save, train_step
 from agents.storage.lock import locked
 from agents.training.dynamic_sampling import concatenate
+from benchmarks.tiny.recipe import write_half
 from benchmarks.tiny.stage import engine_of
 
-TASKS = {"Sum-v0": {}, "Zoom-v0": {"level": 2}}
-"""Environments and their arguments."""
+ZOOM: Any = ("Zoom-v0", {"level": 2})
+TASKS: Any = (("Sum-v0", {}), ZOOM, ZOOM, ZOOM)
+"""Environments and their arguments, in turn: sums are learnt in a quarter of the episodes."""
+
+
+SLIP = 0.7
+"""Probability of a wrong digit in an episode of the second stage."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Episodes:
-    """A stage of the warm start of tiny-tools."""
+class Stage:
+    """Supervised fine-tuning with Muon on worked episodes."""
 
-    model: str = "tiny"
-    """Folder of the model to begin with, or 'tiny'."""
-    num_steps: int = 1500
+    num_steps: int
     """Optimizer steps."""
-    batch_size: int = 48
-    """Episodes per step."""
-    slip: float = 0.0
-    """Probability of a wrong digit in an episode."""
-    learning_rate: float = 1e-3
+    learning_rate: float
     """Peak learning rate of AdamW, half of Muon's, after 50 steps of warm-up; cosine decay."""
+    slip: float
+    """Probability of a wrong digit in an episode."""
+    batch_size: int = 32
+    """Episodes per step."""
     seed: int = 0
     """Seed of the choice of problems and of the wrong digits."""
-    output_dir: Path = Path("tools")
-    """Folder for the model, in Hugging Face format."""
+
+
+RECIPE = (
+    Stage(num_steps=1200, learning_rate=1e-3, slip=0.0),
+    Stage(num_steps=150, learning_rate=3e-4, slip=SLIP, seed=1),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WarmStart:
+    """Warm start of tiny-tools, from the tiny model on."""
+
+    output_dir: Path = Path("warm-tools")
+    """Folder for the stages and the model, in Hugging Face format."""
 
 
 def with_slip(solution: str, rng: random.Random) -> str:
@@ -58,21 +75,22 @@ def with_slip(solution: str, rng: random.Random) -> str:
     return solution[: place.start()] + other + solution[place.end() :]
 
 
-def train(stage: Episodes) -> Path:
-    """Trains a stage into its folder."""
-    folder, rng = stage.output_dir, random.Random(stage.seed)
+def train(stage: Stage, start: Path, folder: Path) -> Path:
+    """Trains a stage from a model on, unless it is complete in its folder."""
+    if (folder / "config.json").is_file():
+        return folder
+    rng = random.Random(stage.seed)
 
     def change(solution: str) -> str:
         return with_slip(solution, rng) if rng.random() < stage.slip else solution
 
-    model, chat = load_model(model_folder(stage.model), local_device(), torch.float32)
+    model, chat = load_model(str(start), local_device(), torch.float32)
     engine = engine_of(model, chat, stage.learning_rate, stage.num_steps)
     with ExitStack() as stack:
-        made = (reasonenv.make(name, num_envs=1, **options) for name, options in TASKS.items())
+        made = (reasonenv.make(name, num_envs=1, **options) for name, options in TASKS)
         tasks = [stack.enter_context(closing(envs)) for envs in made]
-        bar = stack.enter_context(
-            closing(ProgressBar(stage.num_steps, of="warm start", displayed=DISPLAYED))
-        )
+        bar = ProgressBar(stage.num_steps, of="warm start", displayed=DISPLAYED)
+        stack.enter_context(closing(bar))
         for step in range(1, stage.num_steps + 1):
             envs = [tasks[number % len(tasks)] for number in range(stage.batch_size)]
             batch = [example(each, chat, rng.randrange(10**6), change) for each in envs]
@@ -82,14 +100,23 @@ def train(stage: Episodes) -> Path:
     return folder
 
 
+def make(stages: Sequence[Stage], folder: Path) -> Path:
+    """Trains the stages, and writes the model in float16, with its recipe, to `folder/model`."""
+    model = TINY
+    for number, stage in enumerate(stages, 1):
+        model = train(stage, model, folder / f"stage-{number}")
+    rows = [asdict(stage) | {"optimizer": "muon", "tasks": TASKS} for stage in stages]
+    return write_half(model, rows, folder / "model")
+
+
 @standard_streams()
 def main(arguments: Sequence[str] | None = None) -> None:
     """The command line; `arguments` are those of this process unless given."""
-    stage = parse(Episodes, "benchmarks.tiny.tools", arguments)
+    settings = parse(WarmStart, "benchmarks.tiny.tools", arguments)
     keep_freed_memory()
     set_threads()
-    with errors_in_one_line(), locked(stage.output_dir):
-        print(f"wrote {train(stage)}", file=sys.stderr)
+    with errors_in_one_line(), locked(settings.output_dir):
+        print(f"wrote {make(RECIPE, settings.output_dir)}", file=sys.stderr)
 
 
 if __name__ == "__main__":
