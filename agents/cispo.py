@@ -36,8 +36,8 @@ class CISPO(Learner):
     clip_high: float | None = 4.0
     """ε_high >= 0: the largest weight is 1 + ε_high."""
     level: Level = per_token
-    """Importance-sampling level of w: per_token, or, with `sequence_mean`, geometric or
-    per_response."""
+    """Importance-sampling level of w: per_token, or, with `sequence_mean`, geometric,
+    per_turn or per_response."""
 
     def advantage(self, reward: Group) -> Group:
         """A, by default (R - mean) / std of the group."""

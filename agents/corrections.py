@@ -17,14 +17,17 @@ from dataclasses import dataclass, replace
 import torch
 
 from agents.errors import UsageError
-from agents.losses import geometric, per_response, per_token, sampler_log_ratio
+from agents.losses import geometric, per_response, per_token, per_turn, sampler_log_ratio
 from agents.rollout import Batch, Mask, PerToken
 
 Correction = Callable[[Batch, PerToken], PerToken]
 """A batch, and log-probabilities under the policy being trained, to a weight >= 0 of each token."""
 SamplerCorrection = float | Correction | None
 """A cap of `truncated_weight`, a correction, or None."""
-LEVELS = {"token": per_token, "response": per_response, "geometric": geometric}
+LEVELS = {
+    **{"token": per_token, "turn": per_turn},
+    **{"response": per_response, "geometric": geometric},
+}
 """What k is the ratio of: a token, a response (the product), or the geometric mean over one."""
 
 

@@ -66,8 +66,8 @@ class CPGD(ReferenceLearner):
     """The drift: unnormalized_forward_kl (k3, eq. 4), forward_kl (k1, eq. 3), k2, or, of section
     6.2, reverse_kl and unnormalized_reverse_kl; the cap bounds the slope of each."""
     level: Level = per_token
-    """Importance-sampling level of u: per_token (eq. 2), or per_response (eq. 1, with
-    `sequence_mean`)."""
+    """Importance-sampling level of u: per_token (eq. 2), or, with `sequence_mean`, per_turn
+    or per_response (eq. 1)."""
     beta: float | None = None
     """β, the weight of the k3 penalty to the reference policy, >= 0."""
 

@@ -41,7 +41,7 @@ class DAPO(Learner):
     """Largest ratio where the advantage is negative, > 1."""
     level: Level = per_token
     """Importance-sampling level of w: per_token, or, with `sequence_mean`, geometric (GSPO),
-    geometric_token or per_response."""
+    geometric_token, per_turn or per_response."""
 
     @classmethod
     def run_defaults(cls, max_response_length: int) -> dict[str, Any]:

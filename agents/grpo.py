@@ -50,7 +50,7 @@ class GRPO(ReferenceLearner):
     """The largest slope of the policy drift, > 0."""
     level: Level = per_token
     """Importance-sampling level of w: per_token, or, with `sequence_mean`, geometric (GSPO),
-    geometric_token or per_response. Penalty and drift are those of tokens."""
+    geometric_token, per_turn or per_response. Penalty and drift are those of tokens."""
 
     def advantage(self, reward: Group) -> Group:
         """A, by default (R - mean) / std of the group."""

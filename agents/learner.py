@@ -92,7 +92,8 @@ class Learner(ABC):
         if level is not per_token and self.reduction is not sequence_mean:
             warnings.warn(
                 f"{type(self).__name__} with the level {level.__name__} has the loss of a whole "
-                "response at each of its tokens, which only reduction sequence_mean averages",
+                "response or turn at each of its tokens, which only reduction sequence_mean "
+                "averages",
                 stacklevel=3,
             )
 

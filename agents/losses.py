@@ -191,6 +191,18 @@ def per_response(log_prob: PerToken, mask: Mask) -> PerToken:
     return log_prob.where(mask, 0.0).sum(-1, keepdim=True).expand_as(log_prob)
 
 
+def per_turn(log_prob: PerToken, mask: Mask) -> PerToken:
+    """Σ_i ln π(y_i | x, y_<i) over the tokens of its turn, at each token: the turn is the action.
+
+    Between `per_token` and `per_response`, for episodes: a turn begins where the mask does, as the
+    environment's replies are outside it. Use `sequence_mean`, as for `per_response`.
+    """
+    before = torch.nn.functional.pad(mask, (1, 0))[:, :-1]
+    turn = (mask & ~before).cumsum(-1)
+    sums = log_prob.new_zeros(len(mask), mask.shape[1] + 1)
+    return sums.scatter_add(-1, turn, log_prob.where(mask, 0.0)).gather(-1, turn)
+
+
 def geometric(log_prob: PerToken, mask: Mask) -> PerToken:
     """1/|y| Σ_i ln π(y_i | x, y_<i) at each token: its ratio is the geometric mean of the tokens'.
 

@@ -39,8 +39,8 @@ class RLOO(Learner):
     dual_clip: float | None = None
     """Largest ratio where the advantage is negative, > 1."""
     level: Level = per_token
-    """Importance-sampling level, what w is a ratio of: per_token, or per_response (with
-    `sequence_mean`)."""
+    """Importance-sampling level, what w is a ratio of: per_token, or, with
+    `sequence_mean`, per_turn or per_response."""
 
     @property
     def token_advantage_uses_old_policy(self) -> bool:

@@ -4,10 +4,11 @@ Axis letters, here and everywhere: p prompts, g responses of a group, b = p * g 
 t response tokens, s prompt tokens, v vocabulary.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
+import torch
 from jaxtyping import Bool, Float, Int, UInt8
 from torch import Tensor
 
@@ -46,6 +47,28 @@ class Prompt:
     """Time, height and width of each image, in patches."""
     images: tuple[UInt8[Any, "_ _ 3"], ...] = ()
     """Images as arrays `[height width 3]`, for a sampler that makes its own patches."""
+    row_size: int = 0
+    """Last tokens of it that are of an episode's row: its responses so far, and the replies."""
+
+    def followed_by(self, response: Sequence[int], reply: "Prompt") -> "Prompt":
+        """The prompt of the next turn: this one, the response to it and the environment's reply."""
+        tokens = *response, *reply.token_ids
+        return Prompt(
+            self.token_ids + tokens,
+            _joined(self.pixel_values, reply.pixel_values),
+            _joined(self.image_grid_thw, reply.image_grid_thw),
+            self.images + reply.images,
+            self.row_size + len(tokens),
+        )
+
+
+RESTING = Prompt(())
+"""In place of the prompt of a row that is not sampled."""
+
+
+def _joined(*parts: Tensor | None) -> Tensor | None:
+    tensors = [part for part in parts if part is not None]
+    return torch.cat(tensors) if tensors else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,9 +100,14 @@ class Responses:
     distilled: Bool[Tensor, " b"] = None  # pyright: ignore[reportAssignmentType]
     """False for responses without a context, where the teacher reads the prompt itself; by default
     True."""
+    replies: tuple[tuple[Prompt, ...], ...] = ()
+    """Of each response, the environment's replies that stand in it, outside the mask, with their
+    images; by default none."""
 
     def __post_init__(self) -> None:
-        """Fills `present` and `distilled`; `replace` with another mask keeps them."""
+        """Fills `present`, `distilled`, `replies`; `replace` with another mask keeps them."""
+        if not self.replies:
+            object.__setattr__(self, "replies", ((),) * len(self.prompts))
         if self.present is None:
             object.__setattr__(self, "present", self.mask)
         if self.distilled is None:

@@ -86,8 +86,8 @@ class RPG(ReferenceLearner):
     kl_in_clip: bool = True
     """Clip reward and divergence together, or the reward alone."""
     level: Level = per_token
-    """Importance-sampling level, what w is a ratio of: per_token, or per_response (with
-    `sequence_mean`)."""
+    """Importance-sampling level, what w is a ratio of: per_token, or, with
+    `sequence_mean`, per_turn or per_response."""
     z_old: float = 1.0
     """Z_old > 0, the mass of an old policy whose probabilities do not add up to one."""
 

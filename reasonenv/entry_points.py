@@ -16,8 +16,10 @@ from reasonenv.problem import Problems
 from reasonenv.prompts import PromptTemplate
 from reasonenv.registration import find
 from reasonenv.rewards import Rewards, accuracy, by_name
+from reasonenv.turns import ToolEnv, ToolVectorEnv, with_calls
 from reasonenv.vector import ReasonVectorEnv
 
+_WITH_TOOLS = {ReasonEnv: ToolEnv, ReasonVectorEnv: ToolVectorEnv}
 _OPTIONS = frozenset({"split", "data", "filter", "without", "holdout", "unjudged"})
 
 
@@ -42,9 +44,12 @@ def _make(kind: Any, environment: Environment, kwargs: dict[str, Any]) -> Any:
         hint = f"did you mean {near[0]!r}?" if near else f"it takes {', '.join(sorted(names))}"
         # No TypeError, to which Gymnasium adds text of its own.
         raise UsageError(f"{environment.id} takes no argument {name!r}: {hint}")
-    leaves_out = kwargs.get("without") == INVALID
+    leaves_out, tools = kwargs.get("without") == INVALID, environment.toolbox(kwargs)
+    kwargs.pop("max_calls", None)
     problems, rewards, prompt = define(environment, kwargs)
     check_rows(problems)
+    if tools is not None:
+        kind = partial(_WITH_TOOLS[kind], tools=tools)
     env = kind(problems, rewards, prompt=prompt, **kwargs)
     if leaves_out:  # images are read when their problem is posed
         env.left_out = {}
@@ -74,6 +79,7 @@ def define(
     chosen = select(problems, filter, without, keep, siblings, environment.cluster)
     rewards = environment.rewards or {"accuracy": (1.0, accuracy)}
     rewards = rewards(problems) if callable(rewards) else rewards
+    rewards = with_calls(rewards) if environment.tools else rewards
     if (choice := kwargs.pop("rewards", None)) is not None:
         rewards = by_name(choice, rewards)
     if unjudged := kwargs.pop("unjudged", 0):
@@ -167,4 +173,5 @@ def _prompt(environment: Environment, problems: Any, choice: Any) -> str | Promp
 
 def _option_names(environment: Environment, kind: Any) -> frozenset[str]:
     own = set(inspect.signature(kind).parameters) - {"problems"}
-    return environment.parameters | own | _OPTIONS
+    calls = {"max_calls"} if environment.tools else set()
+    return environment.parameters | own | calls | _OPTIONS

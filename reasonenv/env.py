@@ -18,6 +18,7 @@ from reasonenv.prompts import PromptTemplate, find_prompt
 from reasonenv.render import Observation, ShortDict
 from reasonenv.rewards import by_name, total
 from reasonenv.spaces import ImagesSpace, TextSpace
+from reasonenv.tools import Toolbox
 from reasonenv.workers import Grader
 
 STATUSES = ("ok", "no_answer", "unparseable", "timeout", "memory", "error")
@@ -45,6 +46,8 @@ class ReasonEnv(gymnasium.Env[dict[str, Any], str]):
     """
 
     metadata = {"render_modes": [*render.MODES], "render_fps": 1}  # noqa: RUF012 - Gymnasium's
+    tools: Toolbox | None = None
+    """Tools and ceilings of episodes of several turns; None where an episode is one response."""
 
     def __init__(
         self,

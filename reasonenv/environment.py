@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from reasonenv.datasets import Row, Schema
     from reasonenv.prompts import PromptTemplate
     from reasonenv.rewards import Rewards
+    from reasonenv.tools import Toolbox
 
 HELD_OUT = "heldout"
 """Name of the split that `holdout` takes out of the training split."""
@@ -41,6 +42,8 @@ class Environment:
         rewards: Name -> (weight, function), or a function of all problems of a split to these; None
             for accuracy alone.
         prompt: The prompt or its name, see `reasonenv.prompts`, or a function of all problems.
+        tools: Tools of episodes of several turns, or a function of some arguments of `problems` to
+            them; None where an episode is one response.
         official: Name of the prompt that "official" stands for, if there is any.
         cluster: Metadata, also a column of the labels, that problems have in common which are right
             and wrong together, such as versions of one; empty if there is none.
@@ -59,6 +62,7 @@ class Environment:
     splits: Sequence[str] | Callable[..., Sequence[str]] | None = None
     rewards: "Rewards | Callable[[Any], Rewards] | None" = None
     prompt: "str | PromptTemplate | Callable[[Any], PromptTemplate]" = "plain"
+    tools: "Toolbox | Callable[..., Toolbox] | None" = None
     official: str = ""
     cluster: str = ""
     model: str | Callable[..., str] = "tiny"
@@ -100,6 +104,17 @@ class Environment:
     def default_model(self, options: Mapping[str, Any] = _NO_OPTIONS) -> str:
         """The default base model, which may depend on arguments of the problems, `options`."""
         return _called(self.model, options) if callable(self.model) else self.model
+
+    def toolbox(self, options: Mapping[str, Any] = _NO_OPTIONS) -> "Toolbox | None":
+        """The tools, which may depend on arguments of the problems, and `max_calls`, in `options`.
+
+        None where an episode is one response, as it is with `max_calls` 0.
+        """
+        tools = _called(self.tools, options) if callable(self.tools) else self.tools
+        max_calls = options.get("max_calls")
+        if tools is None or max_calls is None:
+            return tools
+        return None if max_calls == 0 else replace(tools, max_calls=max_calls)
 
     def resolve_split(self, split: str | None, options: Mapping[str, Any] = _NO_OPTIONS) -> Any:
         """The split itself; for None "train" if there is one, else the first, None without splits.

@@ -26,6 +26,19 @@ def messages(observation: Mapping[str, Any]) -> list[dict[str, Any]]:
     return conversation(observation["system"], content(texts, images))
 
 
+def grow(
+    messages_before: Sequence[dict[str, Any]], response: str, observation: Mapping[str, Any]
+) -> list[dict[str, Any]]:
+    """The messages of an episode with one more turn.
+
+    Args:
+        messages_before: Those that were answered, of the first observation by `messages`.
+        response: Their answer.
+        observation: The reply to it, from the environment's step.
+    """
+    return [*messages_before, {"role": "assistant", "content": response}, *messages(observation)]
+
+
 def conversation(system: str, user: Any) -> list[dict[str, Any]]:
     """The messages of a system text, unless it is empty, and of the content of the user."""
     first = [{"role": "system", "content": system}] if system else []

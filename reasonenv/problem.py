@@ -38,6 +38,7 @@ class Problem:
         solution: A worked solution to learn from, where there is one.
         metadata: Further columns of the data set: subject, level, family, ...
         kind: Kind of the answer, one of `reasonenv.grading.KINDS`; None for the grader to guess.
+        scene: What tools see of the problem, see `reasonenv.tools`; None for the images.
 
     Raises:
         DataError: Question or answer is no text, or an image is none.
@@ -52,6 +53,7 @@ class Problem:
     solution: str | None = None
     metadata: Mapping[str, object] = field(default_factory=lambda: _EMPTY)
     kind: str | None = None
+    scene: object = None
 
     def __post_init__(self) -> None:
         for name in ("question", "answer"):

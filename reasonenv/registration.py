@@ -77,7 +77,8 @@ def make(
             verdict (0.0); `prompt`, such as "official" (see `reasonenv.prompts`); `filter`, such
             as {"subject": ["algebra"], "level": [1, 2]} of the problems' metadata; `without`, ids
             to exclude, or "invalid"; `holdout`, a fraction of the training split that is taken out
-            of it as the split "heldout"; `rank`, `render_mode`, `level` ...
+            of it as the split "heldout"; `rank`, `render_mode`, `level` ...;
+            `max_calls` of an environment with tools, 0 for none
 
     Raises:
         gymnasium.error.NameNotFound: When no environment has this name.
@@ -194,6 +195,9 @@ BUILT_IN = {
     "EMMA-v0": "image_benchmarks:EMMA",
     "VisuLogic-v0": "image_benchmarks:VISU_LOGIC",
     "WordProblems-v0": "word_problems:ENVIRONMENT",
+    "Sum-v0": "sums:ENVIRONMENT",
+    "Zoom-v0": "zoom:ENVIRONMENT",
+    "Measure-v0": "measure:ENVIRONMENT",
     "Mixture-v0": "mixture:ENVIRONMENT",
     "file": "file:ENVIRONMENT",
 }

@@ -40,6 +40,8 @@ def check_env(make: Make) -> None:
         _check_start_resumes_the_order,
         _check_indices_pose_these_problems,
         _check_submit_changes_nothing,
+        _check_calls_get_replies_up_to_a_ceiling,
+        _check_episodes_do_not_depend_on_the_others,
     ):
         with ExitStack() as stack:
             check(lambda **own: stack.enter_context(closing(make(**{**sizes, **own}))))
@@ -171,6 +173,40 @@ def _check_submit_changes_nothing(make: Make) -> None:
     one, two = plain.step(responses), eager.step(responses)
     assert (one[1] == two[1]).all(), "submit changes the rewards"
     assert (one[4]["answer"] == two[4]["answer"]).all(), "submit changes the answers"
+
+
+def _check_calls_get_replies_up_to_a_ceiling(make: Make) -> None:
+    env = make()
+    if env.tools is None:
+        return
+    before, _ = env.reset(seed=0)
+    actions = [f"{env.tools.tools[0].name}()", *[None] * (env.num_envs - 1)]
+    for turn in range(env.tools.max_calls):
+        observations, rewards, *flags, infos = env.step(actions)
+        _check_contained(env, observations, "step")
+        assert infos["turn"].tolist() == [turn] + [-1] * (env.num_envs - 1), "turns are miscounted"
+        assert not np.any([rewards, *flags]), "an episode ends with a call"
+        for key, values in observations.items():
+            message = f"None changes the {key} of a sub-environment"
+            np.testing.assert_equal(values[1:], before[key][1:], message)
+    _, _, terminations, truncations, infos = env.step(actions)
+    assert truncations[0], "a call when none is left does not truncate the episode"
+    assert not np.any([terminations[1:], truncations[1:]]), "None ends an episode"
+    assert infos["status"][0] == "no_answer", "a call when none is left has another status"
+
+
+def _check_episodes_do_not_depend_on_the_others(make: Make) -> None:
+    together, apart = make(), make()
+    if together.tools is None:
+        return
+    together.reset(seed=0)
+    apart.reset(seed=0)
+    rounds = [_next_ids(together) for _ in range(3)]
+    for index in reversed(range(apart.num_envs)):
+        alone: Sequence[Any] = ["" if i == index else None for i in range(apart.num_envs)]
+        ids = [_ids(apart.step(alone)[4])[index] for _ in rounds]
+        assert ids == [ids_of_round[index] for ids_of_round in rounds], "episodes change with order"
+    assert apart.position == together.position, "positions differ after equal episodes"
 
 
 def _check_misuse_is_an_error(make: Make) -> None:

@@ -9,6 +9,7 @@ from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
+from reasonenv.batch_rewards import Answered
 from reasonenv.env import (
     STATUSES,
     ReasonEnv,
@@ -28,6 +29,7 @@ from reasonenv.prompts import PromptTemplate, find_prompt
 from reasonenv.render import MODES, Observation, ShortDict, frames_html, rgb_array
 from reasonenv.rewards import by_name, totals
 from reasonenv.spaces import TextSpace
+from reasonenv.tools import Toolbox
 from reasonenv.workers import Grader
 
 Observations = Observation
@@ -68,6 +70,8 @@ class ReasonVectorEnv(VectorEnv[Observations, Sequence[str], np.ndarray]):
         "render_modes": ReasonEnv.metadata["render_modes"],
         "autoreset_mode": AutoresetMode.SAME_STEP,
     }
+    tools: Toolbox | None = None
+    """Tools and ceilings of episodes of several turns; None where an episode is one response."""
 
     def __init__(  # noqa: PLR0913 - keywords of a user
         self,
@@ -101,7 +105,7 @@ class ReasonVectorEnv(VectorEnv[Observations, Sequence[str], np.ndarray]):
         self._numbers: list[int] = []
         self.num_left_out = 0
         self._current: list[Problem] = []
-        self._answered: list[tuple[Problem, str, Grade]] = []
+        self._answered: list[Answered] = []
         self._submitted: dict[int, tuple[str, Future[Grade]]] = {}
         self._ahead: tuple[ProblemOrder, int, Future[list[tuple[int, Problem]]]] | None = None
 
@@ -125,7 +129,7 @@ class ReasonVectorEnv(VectorEnv[Observations, Sequence[str], np.ndarray]):
         super().reset(seed=seed)
         self._order, start = next_order(self, self._order, seed, options)
         self._position = self._position + self._stride if start is None else start
-        self._answered = []
+        self._forget()
         self._pose(self._order)
         return self._observations(), ShortDict(problem_id=self._ids())
 
@@ -140,7 +144,7 @@ class ReasonVectorEnv(VectorEnv[Observations, Sequence[str], np.ndarray]):
         """
         order = self._check_reset("leave_out")
         for index, reason in reasons.items():
-            number, problem = self._numbers[index // self.group_size], self._current[index]
+            number, problem = self._number(index), self._current[index]
             if self.left_out is None or order.is_explicit:
                 raise UsageError(f"problem {problem.id!r}: {reason}")
             if number not in self.left_out:
@@ -162,11 +166,7 @@ class ReasonVectorEnv(VectorEnv[Observations, Sequence[str], np.ndarray]):
             raise ValueError(f"index {index} is not in [0, {self.num_envs})")
         self._submitted[index] = response, self._start_grading(index, check_text(response, index))
         if self._ahead is None and getattr(self.problems, "is_drawn", False):
-            next_batch = self._check_reset("submit"), self._position + self._stride
-            # A thread of its own, since one that is kept would be missing in a forked process.
-            thread = ThreadPoolExecutor(1, "drawing")
-            self._ahead = *next_batch, thread.submit(self._batch, *next_batch)
-            thread.shutdown(wait=False)
+            self._draw_ahead()
 
     def step(
         self, actions: Sequence[str]
@@ -190,7 +190,7 @@ class ReasonVectorEnv(VectorEnv[Observations, Sequence[str], np.ndarray]):
         """
         order = self._check_reset("step")
         responses = self._check_actions(actions)
-        grades = self._grade(responses)
+        grades = self._grade(dict(enumerate(responses)))
         self._answered = list(zip(self._current, responses, grades, strict=True))
         sums = totals(self.rewards, self._answered)
         infos = self._infos([parts for _, parts in sums])
@@ -222,6 +222,14 @@ class ReasonVectorEnv(VectorEnv[Observations, Sequence[str], np.ndarray]):
         """Ends the grading processes."""
         self._grader.close()
 
+    def _forget(self) -> None:
+        """Forgets the last episodes."""
+        self._answered = []
+
+    def _number(self, index: int) -> int:
+        """Number in the split of the problem of a sub-environment."""
+        return self._numbers[index // self.group_size]
+
     @property
     def _stride(self) -> int:
         """Problems of one step, over all ranks."""
@@ -235,6 +243,14 @@ class ReasonVectorEnv(VectorEnv[Observations, Sequence[str], np.ndarray]):
         """Numbers and problems of the batch from a position on."""
         places = self._places(position)
         return [order.pose(self.problems, place, self.left_out) for place in places]
+
+    def _draw_ahead(self) -> None:
+        """Starts drawing the problems of the next step."""
+        next_batch = self._check_reset("submit"), self._position + self._stride
+        # A thread of its own, since one that is kept would be missing in a forked process.
+        thread = ThreadPoolExecutor(1, "drawing")
+        self._ahead = *next_batch, thread.submit(self._batch, *next_batch)
+        thread.shutdown(wait=False)
 
     def _pose(self, order: ProblemOrder) -> None:
         ahead, self._ahead = self._ahead, None
@@ -258,32 +274,28 @@ class ReasonVectorEnv(VectorEnv[Observations, Sequence[str], np.ndarray]):
         return [Observation(single) for single in singles for _ in range(self.group_size)]
 
     def _ids(self) -> np.ndarray:
-        return _objects([problem.id for problem in self._current])
+        return objects([problem.id for problem in self._current])
 
     def _start_grading(self, index: int, response: str) -> Future[Grade]:
         problem = self._current[index]
         return self._grader.submit(response, problem.answer, problem.options, problem.kind)
 
-    def _grade(self, responses: list[str]) -> list[Grade]:
-        for index, response in enumerate(responses):
+    def _grade(self, responses: Mapping[int, str]) -> list[Grade]:
+        """Grades of responses by sub-environment."""
+        for index, response in responses.items():
             if self._submitted.get(index, (None,))[0] != response:
                 self._submitted[index] = response, self._start_grading(index, response)
-        return [self._submitted[index][1].result() for index in range(self.num_envs)]
+        return [self._submitted[index][1].result() for index in responses]
 
     def _infos(self, components: list[dict[str, float]]) -> dict[str, Any]:
         """Verdicts on the problems just answered, and the final entries of Gymnasium's wrappers."""
-        verdicts = [grade_info(problem, grade) for problem, _, grade in self._answered]
-        infos: dict[str, Any] = {
-            name: np.array([parts[name] for parts in components]) for name in components[0]
-        }
-        infos |= {name: _objects([verdict[name] for verdict in verdicts]) for name in verdicts[0]}
-        infos["grade"] = {name: np.asarray(infos["status"] == name) for name in STATUSES}
+        infos = verdict_infos(self._answered, components)
         all_envs = np.ones(self.num_envs, dtype=bool)
         return ShortDict(
             **infos,
             final_info=dict(infos),
             _final_info=all_envs,
-            final_obs=_objects(self._single_observations()),
+            final_obs=objects(self._single_observations()),
             _final_obs=all_envs.copy(),
         )
 
@@ -292,12 +304,15 @@ class ReasonVectorEnv(VectorEnv[Observations, Sequence[str], np.ndarray]):
             raise ResetNeeded(f"call reset before {caller}")
         return self._order
 
-    def _check_actions(self, actions: Sequence[str]) -> list[str]:
+    def _check_actions(self, actions: Sequence[str | None]) -> list[str]:
         if isinstance(actions, str) or not isinstance(actions, Sequence | np.ndarray):
             raise TypeError(f"actions are a list of texts, not {type(actions).__name__}")
         if len(actions) != self.num_envs:
             raise ValueError(f"{len(actions)} actions for num_envs={self.num_envs} problems")
-        return [check_text(action, index) for index, action in enumerate(actions)]
+        return [self._check_action(action, index) for index, action in enumerate(actions)]
+
+    def _check_action(self, action: object, index: int) -> str:
+        return check_text(action, index)
 
 
 def _check_numbers(num_envs: int, group_size: int, rank: int, num_ranks: int) -> None:
@@ -309,7 +324,20 @@ def _check_numbers(num_envs: int, group_size: int, rank: int, num_ranks: int) ->
         raise UsageError(f"rank={rank} is not in [0, num_ranks={num_ranks})")
 
 
-def _objects(values: Sequence[object]) -> np.ndarray:
+def verdict_infos(
+    answered: Sequence[Answered], components: Sequence[dict[str, float]]
+) -> dict[str, Any]:
+    """Infos of episodes that ended, with an array for each; at least one ended."""
+    verdicts = [grade_info(problem, grade) for problem, _, grade in answered]
+    infos: dict[str, Any] = {
+        name: np.array([parts[name] for parts in components]) for name in components[0]
+    }
+    infos |= {name: objects([verdict[name] for verdict in verdicts]) for name in verdicts[0]}
+    infos["grade"] = {name: np.asarray(infos["status"] == name) for name in STATUSES}
+    return infos
+
+
+def objects(values: Sequence[object]) -> np.ndarray:
     """A 1-D array of objects, where numpy would unpack sequences and mappings."""
     array = np.empty(len(values), dtype=object)
     array[:] = values

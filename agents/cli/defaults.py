@@ -71,7 +71,9 @@ def defaults(
     run = Run(env=registration.id, model=model or registration.default_model(options or {}))
     width = _hidden_size(run.model)
     if run.model == "tiny" or width <= TINY_WIDTH:
-        return run
+        tools = registration.toolbox(options or {})
+        turns = tools.max_turns if tools else 1
+        return replace(run, max_response_length=turns * run.max_response_length)
     if width <= LAPTOP_WIDTH:
         return replace(run, **LAPTOP | SHORT.get(run.env, {}))
     return replace(run, **PAPER)

@@ -66,7 +66,8 @@ FUNCTIONS: dict[Any, Functions] = {
     references.Refresh: _public(references),
     divergences.Divergence: _public(divergences),
     losses.Level: _named(
-        *(losses.per_token, losses.per_response, losses.geometric, losses.geometric_token)
+        *(losses.per_token, losses.per_turn, losses.per_response),
+        *(losses.geometric, losses.geometric_token),
     ),
     losses.Estimator: _named(losses.differentiable, losses.reinforce),
     losses.Clip: _named(losses.masked, losses.truncated),

@@ -131,10 +131,12 @@ class RolloutEngine(Protocol):
     ) -> Responses:
         """Samples one response per prompt, a pure function of weights, prompts and seed.
 
-        `sampler_log_prob` holds log-probabilities under the sampling distribution.
+        `sampler_log_prob` holds log-probabilities under the sampling distribution. What a prompt
+        has of an episode's row, `row_size` tokens, counts to the length of the response.
 
         Args:
             prompts: One per response; equal neighbours are the same object and prefilled once.
+                The response to `RESTING` is empty.
             seed: Any number of integers >= 0.
             finished: Called with the index and text of each response as soon as it is complete.
         """

@@ -2,8 +2,9 @@
 
 import operator
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property, partial
 from itertools import islice
 from typing import Any
 
@@ -99,6 +100,36 @@ class Chat:
             raise ModelError("this model's tokenizer reads no text: its tokenizer.json is missing")
         return self._tokens("", ["1"], [])
 
+    def check_turns(self) -> None:
+        """Checks that a conversation begins with all of what it was before its last turn.
+
+        Only then are the tokens of an episode, to which replies are appended, those of the chat
+        template. Some drop the thoughts of earlier responses, or number images.
+
+        Raises:
+            ModelError: It does not, or responses do not end with an end token.
+        """
+        if self.stop:
+            raise ModelError(
+                f"a stop string, {self.stop[0]!r}, does not end a turn: episodes of several turns "
+                "need a model with a chat template, without --stop"
+            )
+        user, thinking, answer = islice(_marks(), 3)
+        response = f"<think>\n{thinking}\n</think>\n\n{answer}"
+        content: Any = [{"type": "image"}, {"type": "text", "text": user}]
+        question = {"role": "user", "content": content if self.image_processor else user}
+        turn = [question, {"role": "assistant", "content": response}]
+        one, two, three = (self._template([*turn * num, question]) for num in range(3))
+        bridge = two.removeprefix(one + response)
+        if bridge == two or three != two + response + bridge:
+            raise self._unusable(
+                "in an episode of several turns it changes earlier ones, such as by dropping "
+                "thoughts; give one that keeps them by --chat-template"
+            )
+        if self.tokenizer.encode(bridge, add_special_tokens=False)[0] not in self.eos:
+            reason = "in an episode of several turns it puts no end token behind a response"
+            raise self._unusable(reason)
+
     @cached_property
     def takes_system(self) -> bool:
         """False if the chat template fails on a system message (Gemma, Mistral) or drops it."""
@@ -114,7 +145,7 @@ class Chat:
     def _separator(self) -> str:
         """Space before a written response, none after white space or a special token."""
         ends_apart = rf"(\s|{self._special.pattern})\Z"
-        return "" if re.search(ends_apart, self._render(False, [""], [])) else " "
+        return "" if re.search(ends_apart, self._render((), [""], [])) else " "
 
     def remarks(self) -> list[str]:
         """Lines on a missing chat template, and on one that takes no system message."""
@@ -134,6 +165,26 @@ class Chat:
             prompts.append(prompts[-1] if is_equal else self._prompt(*row))
             last = row
         return tuple(prompts)
+
+    def reply(
+        self, response: Sequence[int], question: str, images: Sequence[np.ndarray] = ()
+    ) -> Prompt:
+        """Tokens and images that a reply of the environment appends to a response.
+
+        The end token, unless that was sampled, the reply's words and images as a message of the
+        user, and the start of the next response. No words make a special token.
+
+        Args:
+            response: Its tokens.
+            question: Words of the reply, with marks of the images as in a first question.
+            images: `[height width 3]`.
+
+        Raises:
+            ModelError: There are images and the model is text-only.
+        """
+        reply = self._read(question, images, self._reply_tokens)
+        was_sampled = [*response[-1:]] == [*reply.token_ids[:1]]
+        return replace(reply, token_ids=reply.token_ids[was_sampled:])
 
     def decode(self, tokens: Sequence[int]) -> str:
         """Text of response tokens up to a stop string, special tokens left out; see `cut`."""
@@ -186,8 +237,17 @@ class Chat:
         return output["pixel_values"], output["image_grid_thw"]
 
     def _prompt(self, system: str, question: str, images: Sequence[np.ndarray]) -> Prompt:
+        return self._read(question, images, partial(self._tokens, system))
+
+    def _read(
+        self,
+        question: str,
+        images: Sequence[np.ndarray],
+        encode: Callable[[Sequence[str], list[int]], tuple[int, ...]],
+    ) -> Prompt:
+        """Token ids and patches of a question, by a function of its texts and its images' sizes."""
         if not images:
-            return Prompt(self._tokens(system, [question], []))
+            return Prompt(encode([question], []))
         if self.image_processor is None:
             raise ModelError(
                 "this problem has images and the model is text-only: choose a vision-language model"
@@ -195,8 +255,7 @@ class Chat:
         texts, order = split_at_images(question, len(images))
         ordered = tuple(images[k] for k in order)
         pixels, grid = self.patches(ordered)
-        tokens = self._tokens(system, texts, self._image_sizes(grid))
-        return Prompt(tokens, pixels, grid, ordered)
+        return Prompt(encode(texts, self._image_sizes(grid)), pixels, grid, ordered)
 
     def _image_sizes(self, grid: Any) -> list[int]:
         """Number of tokens of each image, from the grid of its patches `[images 3]`."""
@@ -210,18 +269,28 @@ class Chat:
             texts: Parts of the question before, between and after the images.
             sizes: Number of tokens of each image.
         """
-        messages = dict(zip(_marks(), filter(None, (system, *texts[:-1])), strict=False))
-        messages[chr(ord(TEXT) + len(messages))] = texts[-1]
-        template = self._render(bool(system), texts, sizes)
-        if any(template.count(mark) != 1 for mark in messages):
-            raise self._unusable("it does not repeat each message once")
-        tokens = self._encode(template, messages)
+        template = self._render(("system",) * bool(system), texts, sizes)
+        tokens = self._fill(template, (system, *texts), _marks())
         if tokens and max(tokens) >= self.vocabulary:
             raise ModelError(
                 f"this model's tokenizer gives token {max(tokens)}, and its vocabulary has only "
                 f"{self.vocabulary}: they are of different models"
             )
         return tuple(tokens)
+
+    def _reply_tokens(self, texts: Sequence[str], sizes: list[int]) -> tuple[int, ...]:
+        """Token ids of the chat template from the end of a response to the start of the next."""
+        _, response, *marks = islice(_marks(), 3 + len(texts))
+        _, _, rest = self._render(("user", "assistant"), texts, sizes).partition(response)
+        return tuple(self._fill(rest, texts, iter(marks)))
+
+    def _fill(self, template: str, texts: Sequence[str], marks: Iterator[str]) -> list[int]:
+        """Token ids of a rendered template with texts, but for empty ones, at their marks."""
+        given = [*filter(None, texts[:-1]), texts[-1]]
+        messages = dict(zip(islice(marks, len(given)), given, strict=True))
+        if any(template.count(mark) != 1 for mark in messages):
+            raise self._unusable("it does not repeat each message once")
+        return self._encode(template, messages)
 
     def _encode(self, template: str, messages: Mapping[str, str]) -> list[int]:
         """Token ids of a rendered template with messages in place of their marks.
@@ -240,17 +309,23 @@ class Chat:
                 tokens += self.tokenizer.encode(piece, add_special_tokens=False)
         return tokens
 
-    def _render(self, has_system: bool, texts: Sequence[str], sizes: list[int]) -> str:
-        """The rendered chat template, with a mark for each text and all image tokens."""
+    def _render(self, roles: Sequence[str], texts: Sequence[str], sizes: list[int]) -> str:
+        """The rendered chat template, with a mark for each text and all image tokens.
+
+        Args:
+            roles: Of the messages before that of the user.
+            texts: Of the user, around the images.
+            sizes: Number of tokens of each image.
+        """
         marks = _marks()
-        messages = [{"role": "system", "content": next(marks)}] if has_system else []
+        messages: list[dict[str, Any]] = [{"role": r, "content": next(marks)} for r in roles]
         content: Any = []
         for text in texts[:-1]:
             content += [{"type": "text", "text": next(marks)}] if text else []
             content.append({"type": "image"})
         content = [*content, {"type": "text", "text": next(marks)}] if sizes else next(marks)
         messages.append({"role": "user", "content": content})
-        folds = has_system and not self.takes_system
+        folds = "system" in roles and not self.takes_system
         text = self._template(without_system(messages) if folds else messages)
         if not sizes:
             return text

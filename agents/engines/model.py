@@ -9,6 +9,7 @@ import copy
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from itertools import chain
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -113,9 +114,9 @@ class Policy(nn.Module):
         """Embeddings `[p s h]` of tokens `[p s]`, with image features in place of placeholders.
 
         Args:
-            tokens: Contain the prompts in their order.
-            prompts: Whose images are embedded.
-            is_prompt: Mask of prompt tokens `[p s]`, outside of which a placeholder is an ordinary
+            tokens: Contain the prompts, and the replies in rows, in their order.
+            prompts: These prompts and replies, whose images are embedded.
+            is_prompt: Mask of their tokens `[p s]`, outside of which a placeholder is an ordinary
                 token; None for prompts only.
 
         Returns:
@@ -182,12 +183,18 @@ class Policy(nn.Module):
         packing = pack([len(prompt.token_ids) for prompt in prompts], rows, sizes, self.device)
         hidden_states = self._packed if self.packs else self._padded
         with self.autocast(keeps_weights=False):  # each layer is used once
-            hidden = hidden_states(packing, *self.row(prompts, rows, responses.tokens, packing))
+            row = self.row(prompts, rows, responses.tokens, packing, responses.replies)
+            hidden = hidden_states(packing, *row)
         has_loss = responses.mask[responses.present]
         return hidden if has_loss.all() else hidden[has_loss.to(self.device)]
 
     def row(
-        self, prompts: Sequence[Prompt], rows: Sequence[int], tokens: Tensor, packing: Packing
+        self,
+        prompts: Sequence[Prompt],
+        rows: Sequence[int],
+        tokens: Tensor,
+        packing: Packing,
+        replies: Sequence[Sequence[Prompt]] = (),
     ) -> tuple[Tensor, Tensor, dict[str, Any]]:
         """Embeddings `[1 n h]`, position ids `[d 1 n]` and DeepStack's inputs of the packed row."""
         column = torch.arange(tokens.shape[1])
@@ -203,9 +210,23 @@ class Policy(nn.Module):
         positions = torch.empty(len(before[0]), packing.size, dtype=torch.long)
         positions[:, is_prompt] = torch.cat(before, 1)
         positions[:, ~is_prompt] = (after + column)[own]
+        in_order = [[prompt] for prompt in prompts]
+        for row, segment, parts in zip(rows, packing.responses, replies, strict=False):
+            in_order[row] += parts
+            if any(reply.pixel_values is not None for reply in parts):
+                own = slice(segment.start, segment.start + segment.size)
+                positions[:, own] = self._positions_after(prompts[row], ids[own], parts)
+                is_prompt[own] = True  # of images too: the sampler draws no placeholder
         ids, positions, is_prompt = (part.to(self.device) for part in (ids, positions, is_prompt))
-        embedded, deepstack = self.embed(ids[None], prompts, is_prompt)
+        embedded, deepstack = self.embed(ids[None], list(chain(*in_order)), is_prompt)
         return embedded, positions[:, None], deepstack
+
+    def _positions_after(self, prompt: Prompt, tokens: Tensor, replies: Sequence[Prompt]) -> Tensor:
+        """Position ids `[d t]` of the tokens of a row with images, which follow on a prompt."""
+        grids = [part.image_grid_thw for part in (prompt, *replies)]
+        grid = torch.cat([part for part in grids if part is not None])
+        whole = Prompt((*prompt.token_ids, *tokens.tolist()), image_grid_thw=grid)
+        return self.positions(whole)[:, len(prompt.token_ids) :]
 
     def logits(self, head: Tensor) -> Tensor:
         """Logits `[... v]` as the model gives them, from those of its head: some scale or cap.

@@ -91,8 +91,11 @@ def unique_prompts(prompts: Sequence[Prompt]) -> tuple[list[Prompt], list[int]]:
 
 
 def check_prompt_lengths(prompts: Sequence[Prompt], max_length: float, words: str) -> None:
-    """Raises PromptLengthError for prompts with more tokens; the words follow on their number."""
-    lengths = enumerate(len(prompt.token_ids) for prompt in prompts)
+    """Raises PromptLengthError for prompts with more tokens; the words follow on their number.
+
+    Tokens of an episode's row count to its response.
+    """
+    lengths = enumerate(len(prompt.token_ids) - prompt.row_size for prompt in prompts)
     reasons = {row: f"a prompt of {n} tokens {words}" for row, n in lengths if n > max_length}
     if reasons:
         raise PromptLengthError(next(iter(reasons.values())), reasons)
@@ -114,7 +117,7 @@ def collate(
     *,
     log_probs: bool,
 ) -> Responses:
-    """Collates finished rows, each of at least one token, into right-padded tensors.
+    """Collates finished rows into right-padded tensors; those of resting prompts are empty.
 
     Args:
         prompts: One per row.
@@ -122,7 +125,8 @@ def collate(
         ended: True for the tokens of a response that is not truncated; see `Chat.ended`.
         log_probs: True for rows that have them.
     """
-    tokens = pad_sequence([torch.tensor(row.tokens) for row in rows], batch_first=True)
+    ids = [torch.tensor(row.tokens, dtype=torch.long) for row in rows]
+    tokens = pad_sequence(ids, batch_first=True)
     lengths = torch.tensor([len(row.tokens) for row in rows])
     mask = torch.arange(tokens.shape[1]) < lengths[:, None]
     log_prob = torch.zeros(tokens.shape).masked_fill(mask, torch.nan)
@@ -134,7 +138,7 @@ def collate(
         mask=mask,
         texts=tuple(row.text for row in rows),
         sampler_log_prob=log_prob,
-        finished=torch.tensor([ended(row.tokens) for row in rows]),
+        finished=torch.tensor([bool(row.tokens) and ended(row.tokens) for row in rows]),
     )
 
 

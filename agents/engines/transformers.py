@@ -121,7 +121,12 @@ class _Decoding:
 
     def __post_init__(self) -> None:
         count, device = len(self.prompts), self.policy.device
-        shape = count, self.sampler.max_response_length
+        length = self.sampler.max_response_length
+        limits = [length - prompt.row_size for prompt in self.prompts]
+        self.limits = torch.tensor(limits, device=device)
+        self.alive = [row for row, prompt in enumerate(self.prompts) if prompt.token_ids]
+        self.max_length = max((limits[row] for row in self.alive), default=0)
+        shape = count, self.max_length
         self.rows = [Row() for _ in self.prompts]
         self.tokens = torch.zeros(shape, dtype=torch.long, device=device)
         self.log_probs = torch.zeros(shape, device=device)
@@ -131,13 +136,15 @@ class _Decoding:
 
     def run(self) -> list[Row]:
         """Decodes until every response has ended."""
-        max_length = self.sampler.max_response_length
+        if not self.alive:
+            return self.rows
+        prompts = [self.prompts[row] for row in self.alive]
         if self.policy.packs:
-            responses = _PackedDecoder(self.policy, self.prompts, max_length)
+            responses = _PackedDecoder(self.policy, prompts, self.max_length)
         else:
-            responses = _PaddedDecoder(self.policy, self.prompts)
-        alive = torch.arange(len(self.prompts), device=self.policy.device)
-        for length in range(1, max_length + 1):
+            responses = _PaddedDecoder(self.policy, prompts)
+        alive = torch.tensor(self.alive, device=self.policy.device)
+        for length in range(1, self.max_length + 1):
             token, log_prob = self._sample(responses.hidden, alive)
             active = self._append(token, log_prob, alive, length)
             if not len(active):
@@ -165,8 +172,12 @@ class _Decoding:
         self.tokens[alive, length - 1] = token
         self.log_probs[alive, length - 1] = log_prob.float()
         ends = ~self.has_ended[alive]
-        if length < self.sampler.max_response_length:
-            ends &= torch.isin(token, self.eos) | self._has_stop(alive, length)
+        if length < self.max_length:
+            ends &= (
+                torch.isin(token, self.eos)
+                | self._has_stop(alive, length)
+                | (length >= self.limits[alive])
+            )
         self.has_ended[alive] |= ends
         self._finish(alive[ends], length)
         return (~self.has_ended[alive]).nonzero()[:, 0]

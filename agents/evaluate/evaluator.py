@@ -15,7 +15,15 @@ import numpy as np
 
 import reasonenv
 from agents.cli.settings import environment_options
-from agents.engines import RolloutEngine, TrainEngine, all_gather_object, error_on_all_ranks, ranks
+from agents.engines import (
+    ON_ALL_RANKS,
+    RolloutEngine,
+    TrainEngine,
+    all_gather_object,
+    error_on_all_ranks,
+    ranks,
+)
+from agents.episodes import Episodes
 from agents.errors import PromptLengthError, typed_errors
 from agents.evaluate.statistics import (
     LEFT_OUT,
@@ -114,6 +122,7 @@ class Evaluator:
         self._split_size = None if is_generated else size + self.num_left_out
         self.on_response: Callable[[], None] = lambda: None
         """Called when a response is complete."""
+        self._engine: TrainEngine | None = None
 
     @property
     def problems(self) -> Problems:
@@ -152,6 +161,10 @@ class Evaluator:
             rows=tuple(rows),
         )
 
+    def take_turns(self, engine: TrainEngine | None) -> None:
+        """Has ranks take the turns of episodes together, since sampling may be collective."""
+        self._engine = engine if self._envs.tools is not None else None
+
     def close(self) -> None:
         """Ends the grading processes."""
         self._envs.close()
@@ -162,6 +175,8 @@ class Evaluator:
         try:
             groups = self._rollout(sampler, indices, seed)
         except (DataError, PromptLengthError) as error:
+            if ON_ALL_RANKS in getattr(error, "__notes__", ()):
+                raise
             faults = {i: row for i in indices if (row := self._fault(sampler, i))}
             valid = [i for i in indices if i not in faults] or self._substitute(sampler)
             if not faults or (isinstance(error, PromptLengthError) and not valid):
@@ -184,9 +199,14 @@ class Evaluator:
         count = len(indices) * self._group_size
         prompts = {name: values[:count] for name, values in observations.items()}
         with typed_errors("sampling"):
-            responses = sampler.generate(sampler.encode(prompts), seed, self._submit)
-        padding = [""] * (self._envs.num_envs - count)
-        _, _, _, _, infos = self._envs.step((*responses.texts, *padding))
+            encoded = sampler.encode(prompts)
+        episodes = Episodes(self._envs, sampler, encoded, seed, self._engine)
+        while not episodes.is_over:
+            with error_on_all_ranks(self._engine, "a turn"):
+                with typed_errors("sampling"):
+                    actions = episodes.respond(self._submit)
+                episodes.step(actions)
+        responses, infos = episodes.responses(), episodes.infos
         rows = [
             {
                 "id": str(infos["problem_id"][i]),
@@ -197,6 +217,7 @@ class Evaluator:
                 "status": str(infos["status"][i]),
                 "length": int(responses.sizes[i]),
                 "finished": bool(responses.finished[i]),
+                **{name: int(values[i]) for name, values in episodes.counts.items()},
                 **self._labels(infos["metadata"][i]),
             }
             for i in range(count)
@@ -263,6 +284,7 @@ def evaluate(
     with closing(Evaluator(task)) as evaluator:
         total, count = sum(evaluator.batch_sizes), len(evaluator.batch_sizes)
         progress(0, total)
+        evaluator.take_turns(engine)
         counts = itertools.count(num_ranks, num_ranks)
         evaluator.on_response = lambda: progress(min(next(counts), total), total)
         with error_on_all_ranks(engine, "the evaluation"):

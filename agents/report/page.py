@@ -248,7 +248,7 @@ def _command(run: RunFolder) -> str:
 def _rows(rows: Iterable[Sequence[object]]) -> str:
     """A table of names, values and, where there is one, the class of a name."""
     cells = "".join(
-        f'<tr><th scope="row" class="{"".join(kind)}">{_text(str(name))}</th>'
+        f'<tr><th scope="row" class="{"".join(map(str, kind))}">{_text(str(name))}</th>'
         f"<td>{_text(str(value))}</td></tr>"
         for name, value, *kind in rows
     )

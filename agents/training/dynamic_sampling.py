@@ -158,6 +158,7 @@ def concatenate(parts: Sequence[Responses]) -> Responses:
         prompts=tuple(prompt for part in parts for prompt in part.prompts),
         texts=tuple(text for part in parts for text in part.texts),
         contexts=tuple(prompt for part in parts for prompt in part.contexts),
+        replies=tuple(replies for part in parts for replies in part.replies),
         reward_parts=RewardParts(
             {
                 name: torch.cat([part.reward_parts[name] for part in parts])
@@ -168,7 +169,7 @@ def concatenate(parts: Sequence[Responses]) -> Responses:
     )
 
 
-_OTHERS = ("prompts", "contexts", "texts", "reward_parts")
+_OTHERS = ("prompts", "contexts", "replies", "texts", "reward_parts")
 _TENSORS = tuple(f.name for f in fields(Responses) if f.name not in _OTHERS)
 
 
@@ -223,11 +224,15 @@ def _pack(group: ResponseGroup) -> ResponseGroup:
 
 
 def _with_prompts(responses: Responses, change: Callable[[Prompt], Prompt]) -> Responses:
-    """The same with other prompts and contexts; those that were one object still are."""
+    """The same with other prompts, contexts and replies; those that were one object still are."""
     prompts, contexts = responses.prompts, responses.contexts
     changed = {prompt: change(prompt) for prompt in {*prompts, *contexts}}
-    parts = (tuple(changed[prompt] for prompt in part) for part in (prompts, contexts))
-    return replace(responses, **dict(zip(("prompts", "contexts"), parts, strict=True)))
+    return replace(
+        responses,
+        prompts=tuple(changed[prompt] for prompt in prompts),
+        contexts=tuple(changed[prompt] for prompt in contexts),
+        replies=tuple(tuple(map(change, replies)) for replies in responses.replies),
+    )
 
 
 def _smaller(prompt: Prompt) -> Prompt:

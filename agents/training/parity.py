@@ -7,12 +7,14 @@ prompt differently, or have different weights, training goes wrong without any e
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from agents.engines import RolloutEngine, TrainEngine, error_on_all_ranks
 from agents.engines.chat import Chat
+from agents.episodes import joined
 from agents.errors import ParityError, typed_errors
 from agents.rollout import Prompt, Responses
 
@@ -79,7 +81,12 @@ def tolerance(*dtypes: torch.dtype) -> float:
 
 @torch.no_grad()
 def compare(
-    engine: TrainEngine, sampler: RolloutEngine, chat: Chat, observations: Mapping[str, Sequence]
+    engine: TrainEngine,
+    sampler: RolloutEngine,
+    chat: Chat,
+    observations: Mapping[str, Sequence],
+    *,
+    has_turns: bool = False,
 ) -> Parity:
     """Compares the prompts and log-probabilities of sampler and trainer on a few problems.
 
@@ -92,6 +99,7 @@ def compare(
         sampler: Sampler to compare with.
         chat: Chat encoder of the trainer.
         observations: Of the environment; the first few problems are used.
+        has_turns: True to compare episodes of two responses, with a problem's images between them.
 
     Raises:
         ParityError: The sampler encodes a prompt differently, or has no log-probabilities.
@@ -106,6 +114,9 @@ def compare(
         # Sampling may gather the weights of all ranks: none begins it where another has failed.
         with error_on_all_ranks(engine, COMPARISON, ParityError):
             responses = _respond(sampler, prompts, expected, engine.rank)
+            if has_turns:
+                images = _first_problems(observations)["images"]
+                responses = _with_second_turn(responses, sampler, chat, images, engine.rank)
     difference = (engine.forward(responses)[0].cpu() - responses.sampler_log_prob)[responses.mask]
     return _all_ranks(engine, len(responses), difference.abs().double())
 
@@ -120,6 +131,20 @@ def _respond(
     if responses.sampler_log_prob[responses.mask].isnan().any():
         raise ParityError("the sampler gives no log-probabilities to compare")
     return responses
+
+
+def _with_second_turn(
+    responses: Responses, sampler: RolloutEngine, chat: Chat, images: Sequence[Any], rank: int
+) -> Responses:
+    """The responses, each with a reply that shows its problem's images, and a second response."""
+    rows = [x[own].tolist() for x, own in zip(responses.tokens, responses.present, strict=True)]
+    replies = [chat.reply(row, "1", each) for row, each in zip(rows, images, strict=True)]
+    parts = zip(responses.prompts, rows, replies, strict=True)
+    # The first response does not shorten the second.
+    prompts = tuple(replace(p.followed_by(row, reply), row_size=0) for p, row, reply in parts)
+    with typed_errors("sampling"):
+        later = sampler.generate(prompts, (rank, 1))
+    return joined([responses, later], [(reply,) for reply in replies])
 
 
 def _all_ranks(engine: TrainEngine, num_prompts: int, difference: Tensor) -> Parity:

@@ -2,8 +2,9 @@
 
 import itertools
 import math
+import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -13,6 +14,7 @@ from torch import Tensor
 
 from agents.engines import RolloutEngine, TrainEngine, error_on_all_ranks
 from agents.engines.sampling import check_prompt_lengths
+from agents.episodes import Episodes
 from agents.errors import PromptLengthError, typed_errors
 from agents.monitoring.timing import Clock
 from agents.rollout import Group, Prompt, Responses, RewardParts
@@ -41,6 +43,8 @@ class Rollout:
     """Problems of this rank that were left out, with others in their place."""
     position: int = 0
     """Of the next problems in the problem order, over all ranks."""
+    counts: Mapping[str, np.ndarray] = field(default_factory=dict)
+    """Counts of each episode by name, of an environment whose episodes have several turns."""
 
     def groups(self, size: int, parts: Sequence[str] = ()) -> tuple[Responses, Group, Group]:
         """Responses, rewards and accuracies, the latter with a row for each group of `size`.
@@ -80,7 +84,7 @@ def sample_rollout(  # noqa: PLR0913 - optional ones are keywords, and no caller
     on_response: Callable[[int], None] = lambda count: None,
     engine: TrainEngine | None = None,
 ) -> Rollout:
-    """Samples a response to each observation and steps the environment.
+    """Samples a response to each observation and steps the environment, until episodes end.
 
     Problems with too long prompts are left out. An error on one rank is one on all.
 
@@ -92,7 +96,7 @@ def sample_rollout(  # noqa: PLR0913 - optional ones are keywords, and no caller
         clock: Measures sampling and grading.
         length_penalty: Addition to the reward, in [-1, 0], by the length of a response in tokens.
         max_prompt_length: In tokens; None for the context of the model alone.
-        on_response: Called with the number of complete responses at each.
+        on_response: Called with the number of complete responses of the turn at each.
         engine: Of this rank; None for a process alone.
     """
     together = partial(error_on_all_ranks, engine, "a rollout")
@@ -104,17 +108,24 @@ def sample_rollout(  # noqa: PLR0913 - optional ones are keywords, and no caller
 
     with together(), clock("rollout"):
         observations, prompts = encode(envs, sampler, observations, max_prompt_length)
-    # Sampling may gather the weights of all ranks: none begins it where another has failed.
-    with together(), clock("rollout"), typed_errors("sampling"):
-        responses = sampler.generate(prompts, seed, submit)
     num_left_out = envs.num_left_out
-    with together(), clock("grade"):
-        next_observations, rewards, _, _, infos = envs.step(responses.texts)
-    penalties = np.zeros(len(rewards))
+    episodes = Episodes(envs, sampler, prompts, seed, engine)
+    while not episodes.is_over:
+        counts = itertools.count(1)
+        # Sampling may gather the weights of all ranks: none begins it where another has failed.
+        with together(), clock("rollout"), typed_errors("sampling"):
+            actions = episodes.respond(submit)
+        start = time.perf_counter()
+        with together():
+            episodes.step(actions)
+        clock.add("tools" if episodes.goes_on else "grade", time.perf_counter() - start)
+    responses = episodes.responses()
+    penalties = np.zeros(len(responses))
     if length_penalty:
         penalties += [length_penalty(length) for length in responses.sizes.tolist()]
-    parts = infos, next_observations, num_left_out, envs.position
-    return Rollout(observations, responses, rewards + penalties, penalties, *parts)
+    parts = episodes.infos, episodes.observations, num_left_out, envs.position
+    rewards = episodes.rewards + penalties
+    return Rollout(observations, responses, rewards, penalties, *parts, episodes.counts)
 
 
 def encode(
@@ -167,6 +178,10 @@ def _columns(rollout: Rollout, names: Sequence[str]) -> dict[str, np.ndarray]:
     parts = {"reward/mean": rollout.rewards, "response/overlong": rollout.overlong_penalties}
     parts |= {f"reward/{name}": infos[name] for name in dict.fromkeys(names)}
     parts |= {f"grade/{status}": flags for status, flags in infos["grade"].items()}
+    parts |= {f"episode/{name}": values for name, values in rollout.counts.items()}
+    if rollout.counts:  # the part of a rollout's turns for which an episode rests
+        turns = rollout.counts["turns"]
+        parts["episode/idle"] = 1 - turns / turns.max()
     return {name: np.asarray(value, np.float64) for name, value in parts.items()}
 
 

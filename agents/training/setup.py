@@ -106,6 +106,7 @@ def prepare(run: Run, learner: Learner) -> RunState:
         if engines.reference is not None and not learner.uses_reference:
             engines.reference.is_policy = False  # no update counts the steps of a mere teacher
         stack.enter_context(closing(engines.sampler))
+        check_turns(run, learner, envs.tools, engines.chat)
         lines = keep_short_problems(envs, engines.chat, run.max_prompt_length)
         for line in (*model_lines(engines), *lines):
             print_once(line)
@@ -160,6 +161,31 @@ def check_teacher(run: Run, learner: Learner) -> None:
         raise UsageError(f"{name} learns from another model: name it by --teacher")
     if run.teacher is not None and context is None:
         raise UsageError(f"--teacher {run.teacher}: {name} does not distil; opd does, for example")
+
+
+def check_turns(run: Run, learner: Learner, tools: Any, chat: Chat) -> None:
+    """Checks that a run can have episodes of several turns, if its environment has tools.
+
+    Raises:
+        UsageError: A setting or the learner is for episodes of one response.
+        ModelError: The chat template is not one of conversations; see `Chat.check_turns`.
+    """
+    if tools is None:
+        return
+    reasons = {
+        f"--staleness {run.staleness}": run.staleness > 0,
+        f"{type(learner).__name__}, whose teacher reads another prompt": (
+            learner.second_context is not None
+        ),
+    }
+    for reason in (reason for reason, holds in reasons.items() if holds):
+        raise UsageError(
+            f"{run.env} has episodes of several turns, which do not go with {reason}; "
+            "--env-options '{\"max_calls\": 0}' poses it without tools"
+        )
+    if tools.max_images and chat.image_processor is None:
+        raise UsageError(f"tools of {run.env} reply with images: take a vision-language model")
+    chat.check_turns()
 
 
 def check_learner(run: Run, learner: Learner) -> None:
@@ -275,7 +301,8 @@ def check_parity(state: RunState) -> Parity:
     with error_on_all_ranks(engines.train, parity.COMPARISON, ParityError):
         observations, _ = state.envs.reset(seed=run.seed)
         observations, _ = encode(state.envs, engines.sampler, observations, run.max_prompt_length)
-    result = parity.compare(engines.train, engines.sampler, engines.chat, observations)
+    parts = engines.train, engines.sampler, engines.chat, observations
+    result = parity.compare(*parts, has_turns=state.envs.tools is not None)
     dtypes = engines.policy.dtype, getattr(engines.sampler, "dtype", torch.float32)
     tolerance = run.parity_tolerance
     result.check(parity.tolerance(*dtypes) if tolerance is None else tolerance)

@@ -52,10 +52,14 @@ def recipe_rows(stages: Sequence[Stage]) -> list[dict[str, Any]]:
 
 def pack(stages: Sequence[Stage], folder: Path) -> Path:
     """Trains stages, and writes the last model in float16, with its recipe, to `folder/model`."""
-    model, chat = load_model(str(make(stages, folder)), torch.device("cpu"), torch.float16)
-    goal = folder / "model"
+    return write_half(make(stages, folder), recipe_rows(stages), folder / "model")
+
+
+def write_half(trained: Path, rows: Sequence[dict[str, Any]], goal: Path) -> Path:
+    """Writes a model in float16 with the rows of its recipe."""
+    model, chat = load_model(str(trained), torch.device("cpu"), torch.float16)
     save_model(goal, model, chat)
-    content = json.dumps(recipe_rows(stages), indent=1) + "\n"
+    content = json.dumps(rows, indent=1) + "\n"
     write_atomically(goal / "recipe.json", content.encode())
     write_digests(goal)
     return goal

@@ -18,14 +18,14 @@ class DrawnProblems(LazyProblems):
 
     Args:
         split: Name of the split.
-        level: Number of the level.
+        level: Number of the level, or its name.
         problem_seed: Chooses another sequence of problems.
         families: Families to draw from, which have names.
         is_whole_level: True if these are all that the level has.
     """
 
     split: str
-    level: int
+    level: Any
     problem_seed: int
     families: tuple[Any, ...]
     is_whole_level: bool
@@ -59,6 +59,27 @@ def checksum(*parts: object) -> int:
     return zlib.crc32(repr(parts).encode())
 
 
+def is_in_split(split: str, fact: object, problem: object) -> bool:
+    """True if a problem is of a split, for all seeds: no problem is in two of them.
+
+    Args:
+        split: "train", "test" or "heldout".
+        fact: What the problem rests on; one in ten, by a checksum, is for "heldout" alone.
+        problem: All that is drawn; one in nine of the others is for "test".
+    """
+    if checksum(fact) % 10 == 0:
+        return split == "heldout"
+    return split == ("test" if checksum(problem) % 9 == 0 else "train")
+
+
+def check_split(environment: str, splits: Sequence[str], split: str) -> None:
+    """Raises UsageError where an environment does not have a split."""
+    if split not in splits:
+        raise UsageError(
+            f"split {split!r} of {environment} is unknown: take one of {', '.join(splits)}"
+        )
+
+
 def choose(
     environment: str,
     splits: Sequence[str],
@@ -81,10 +102,7 @@ def choose(
         UsageError: In one line, for an unknown split, level or name, a text instead of a list, or
             an empty list.
     """
-    if split not in splits:
-        raise UsageError(
-            f"split {split!r} of {environment} is unknown: take one of {', '.join(splits)}"
-        )
+    check_split(environment, splits, split)
     if level not in levels:
         choices = ", ".join(map(str, levels))
         raise UsageError(f"level {level!r} of {environment} is unknown: take one of {choices}")

@@ -219,6 +219,8 @@ def _part(id: str, weight: float, arguments: dict[str, Any]) -> Part:
     environment = find(id)
     for other, problems in environment.overlaps.items():
         warn_once(f"{id} shares problems with {other}, {problems}: scores on it would be too high")
+    if environment.tools is not None:
+        raise UsageError(f"{id} has episodes of several turns: a mixture has those of one response")
     arguments |= {"split": environment.resolve_split(arguments.get("split"), arguments)}
     problems, rewards, prompt = define(environment, arguments)
     if arguments:

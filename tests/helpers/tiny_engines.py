@@ -122,13 +122,15 @@ def plain(policy, responses, sampling):
     """Log-probability and entropy by the model itself: no padding, nothing shared."""
     model = policy.model
     log_prob, entropy = (torch.zeros(responses.mask.shape, dtype=model.dtype) for _ in range(2))
-    for i, (prompt, length) in enumerate(zip(responses.prompts, responses.lengths, strict=True)):
+    for i, (prompt, length) in enumerate(zip(responses.prompts, responses.sizes, strict=True)):
         tokens = torch.tensor([[*prompt.token_ids, *responses.tokens[i, :length].tolist()]])
         images = {}
-        if prompt.pixel_values is not None:
+        seen = [part for part in (prompt, *responses.replies[i]) if part.pixel_values is not None]
+        if seen:
             is_image = (tokens == model.config.image_token_id).int()
-            images = {"image_grid_thw": prompt.image_grid_thw, "mm_token_type_ids": is_image}
-            images["pixel_values"] = prompt.pixel_values.to(model.dtype)
+            grid = torch.cat([part.image_grid_thw for part in seen])
+            images = {"image_grid_thw": grid, "mm_token_type_ids": is_image}
+            images["pixel_values"] = torch.cat([p.pixel_values for p in seen]).to(model.dtype)
         logits = model(tokens, use_cache=False, **images).logits[0, len(prompt.token_ids) - 1 : -1]
         logits = logits / sampling.temperature
         logits[:, list(sampling.banned)] = -torch.inf

@@ -149,7 +149,7 @@ class RemoteSampler(RequestSampler):
 
     def _body(self, request: SamplingRequest, prompt: Prompt) -> dict[str, Any]:
         """Body of a request to /inference/v1/generate."""
-        options = self._options(request.count, request.seed)
+        options = self._options(request.count, request.seed, request.row_size)
         images = [{"type": "image_url", "url": url} for url in self._urls(prompt)]
         content = {"content_parts": images} if images else {}
         return request.prompt | content | {"sampling_params": options, "stream": True}

@@ -33,6 +33,8 @@ class SamplingRequest:
     count: int
     seed: int
     """Of the first response; response k of the group has seed + k."""
+    row_size: int = 0
+    """Tokens of the prompt that count to the length of the response."""
 
     def check_tokens(self, token_ids: Sequence[int]) -> None:
         """Raises ParityError if vLLM has these tokens of the prompt, and the trainer has others."""
@@ -52,7 +54,9 @@ def _sampling_requests(
     for prompt, count in zip(unique, Counter(rows).values(), strict=True):
         entropy = np.random.SeedSequence(seed, spawn_key=(first,))
         start = int(entropy.generate_state(1, np.uint64)[0] >> 2)
-        requests.append(SamplingRequest(convert(prompt), prompt.token_ids, first, count, start))
+        if prompt.token_ids:  # else its rows rest
+            parts = convert(prompt), prompt.token_ids, first, count, start, prompt.row_size
+            requests.append(SamplingRequest(*parts))
         first += count
     return requests
 
@@ -156,14 +160,14 @@ class RequestSampler:
         )
         check_prompt_lengths(prompts, self.max_length - self.max_response_length, words)
 
-    def _options(self, count: int, seed: int | None) -> dict[str, Any]:
+    def _options(self, count: int, seed: int | None, row_size: int = 0) -> dict[str, Any]:
         """JSON-serializable arguments of vLLM's `SamplingParams`; no seed is that of vLLM."""
         stop, banned = list(self.chat.stop), list(self.sampling.banned)
         return {
             "temperature": self.sampling.temperature,
             "top_p": self.sampling.top_p,
             "top_k": self.sampling.top_k,
-            "max_tokens": self.max_response_length,
+            "max_tokens": self.max_response_length - row_size,
             "n": 1 if self.sampling.temperature == 0 else count,
             "seed": seed,
             "stop_token_ids": list(self.chat.eos),

@@ -204,7 +204,8 @@ class VLLMSampler(RequestSampler):
         with torch.random.fork_rng(devices):
             if self._one_seed:
                 self._reset_caches()
-                torch.manual_seed(next(request.seed for batch in batches for request in batch))
+                seeds = (request.seed for batch in batches for request in batch)
+                torch.manual_seed(next(seeds, 0))
             yield
 
     def _run(self, rollout: Rollout) -> None:
@@ -223,7 +224,7 @@ class VLLMSampler(RequestSampler):
                 for request in batch:
                     ids.append(f"{rank}:{request.first}")
                     with sampler_errors("vLLM rejects a prompt"):
-                        params = self._params(request.count, request.seed)
+                        params = self._params(request.count, request.seed, request.row_size)
                         (prompt,) = self.llm.renderer.render_cmpl([request.prompt])
                         engine.add_request(ids[-1], prompt, params)
                     if batch is rollout.requests:
@@ -248,10 +249,10 @@ class VLLMSampler(RequestSampler):
         batches[group.rank_in_group] = requests
         return batches
 
-    def _params(self, count: int, seed: int) -> Any:
+    def _params(self, count: int, seed: int, row_size: int = 0) -> Any:
         """`SamplingParams` of a request, of which vLLM then reports new tokens only."""
         vllm = importlib.import_module("vllm.sampling_params")
-        options = self._options(count, None if self._one_seed else seed)
+        options = self._options(count, None if self._one_seed else seed, row_size)
         return vllm.SamplingParams(**options, output_kind=vllm.RequestOutputKind.DELTA)
 
     def _extend(self, rollout: Rollout, request: SamplingRequest, output: Any) -> None:

@@ -60,7 +60,7 @@ class Canvas:
 
     def text(self, column: float, row: float, characters: str) -> None:
         """One or two characters in the middle of a tile, always at the same pixels of it."""
-        mask = _glyphs(characters)
+        mask = glyphs(characters)
         right, down = self.style.shift
         x = round(column * TILE + (TILE - mask.width) / 2) + right
         y = round(row * TILE + (TILE - mask.height) / 2) + down
@@ -127,7 +127,7 @@ def _bitmaps() -> dict[str, np.ndarray]:
 
 
 @cache
-def _glyphs(characters: str) -> Image.Image:
+def glyphs(characters: str) -> Image.Image:
     """The characters as a mask: strokes of 3 pixels, of 2 x 3 where two share a tile."""
     stroke = 3 if len(characters) == 1 else 2
     gap = np.zeros((7, 2), np.uint8)

@@ -36,6 +36,13 @@ def test_a_folder_with_a_tiny_model_brings_the_numbers_of_the_tiny_model(tiny_fo
     assert run == replace(Run(), env="MMK12-v0", model=str(tiny_folder))
 
 
+def test_the_tiny_model_has_its_length_for_each_turn_of_an_episode():
+    one = Run().max_response_length
+    assert defaults("Sum-v0").max_response_length == 4 * one
+    assert defaults("Sum-v0", options={"max_calls": 1}).max_response_length == 2 * one
+    assert defaults("Sum-v0", options={"max_calls": 0}).max_response_length == one
+
+
 def test_a_pretrained_model_of_a_laptop_brings_numbers_of_its_size(tmp_path):
     run = defaults("WordProblems-v0")
     assert (run.learning_rate, run.max_response_length, run.overlong_buffer) == (3e-5, 40, 16)

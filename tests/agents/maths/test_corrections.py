@@ -133,7 +133,7 @@ def test_the_off_policy_mask_leaves_the_penalty_of_what_it_drops():
             lambda: masked_weight(0.0, math.inf),
             r"^masked_weight got bounds from 0.0 to inf: give fi",
         ),
-        (lambda: ratio_mask(level="word"), r"^ratio_mask got the level 'word': give token, resp"),
+        (lambda: ratio_mask(level="word"), r"^ratio_mask got the level 'word': give token, turn"),
     ],
 )
 def test_bounds_and_levels_that_there_are_not_are_refused_in_one_line(make, words):

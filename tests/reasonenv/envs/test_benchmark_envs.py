@@ -23,7 +23,8 @@ from reasonenv.registration import BUILT_IN, find
 from reasonenv.scoring import score
 from reasonenv.testing import check_env
 
-NOT_ON_THE_HUB = ("Figures", "WordProblems", "Mixture", "file")
+DRAWN = ("Figures", "WordProblems", "Diagrams", "Sum", "Zoom", "Measure")
+NOT_ON_THE_HUB = (*DRAWN, "Mixture", "file")
 NAMES = [name for name in BUILT_IN if not name.startswith(NOT_ON_THE_HUB)]
 VISION = "Qwen/Qwen2.5-VL-7B-Instruct"
 
