@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -43,6 +43,7 @@ from agents.engines.pretrained import model_folder
 from agents.engines.process import computation_dtype, keep_freed_memory, set_threads
 from agents.engines.sampling import Sampling
 from agents.engines.torch import TorchEngine
+from agents.episodes import joined
 from agents.errors import SaveError, UsageError, typed_errors
 from agents.monitoring.progress_bar import ProgressBar
 from agents.reductions import token_mean
@@ -54,8 +55,8 @@ from agents.storage.lock import LOCK, locked
 from reasonenv.console import print_line
 from reasonenv.errors import DataError
 
-Example = tuple[Prompt, torch.Tensor]
-"""Prompt of a problem, and the tokens of its solution."""
+Example = tuple[Prompt, list[torch.Tensor], list[Prompt]]
+"""Prompt of a problem, tokens of each response of its solution, and the replies between them."""
 STAGE = ".saving"
 """Folder within the folder of the model, for files that are not all written yet."""
 DISPLAYED = {"loss": ("loss", ".3f"), "solved": ("solved", ".2f")}
@@ -159,7 +160,11 @@ def examples(envs: Any, chat: Chat, settings: FineTuning) -> Iterator[Example]:
 
 
 def example(envs: Any, chat: Chat, index: int) -> Example:
-    """A problem and its solution; raises DataError where it has none."""
+    """A problem and its solution, of several turns where it has calls of tools.
+
+    Raises:
+        DataError: It has no solution, or one with more calls than there are.
+    """
     problem = envs.problems[index]
     if problem.solution is None:
         raise DataError(
@@ -167,12 +172,28 @@ def example(envs: Any, chat: Chat, index: int) -> Example:
             "such as Figures-v2, or add a column 'solution' to your own questions"
         )
     observations, _ = envs.reset(options={"indices": [index]})
-    return chat.encode(observations)[0], torch.tensor(chat.encode_response(problem.solution))
+    (prompt,), replies = chat.encode(observations), []
+    texts = envs.tools.responses(problem.solution) if envs.tools else [problem.solution]
+    responses = [chat.encode_response(text) for text in texts]
+    for text, tokens in zip(texts[:-1], responses, strict=False):
+        observations, _, _, is_over, _ = envs.step([text])
+        if is_over[0]:
+            raise DataError(f"problem {problem.id}: its worked solution has more calls than allowed")
+        new = observations["question"][0], observations["images"][0]
+        replies.append(chat.reply(tokens, *new))
+    return prompt, [*map(torch.tensor, responses)], replies
 
 
 def collate(batch: Sequence[Example]) -> Responses:
-    """The solutions as responses."""
-    prompts, solutions = zip(*batch, strict=True)
+    """The solutions as responses, with the replies in them."""
+    prompts, solutions, replies = zip(*batch, strict=True)
+    nothing = torch.tensor([], dtype=torch.long)
+    turns = zip_longest(*solutions, fillvalue=nothing)
+    return joined([_turn(prompts, turn) for turn in turns], replies)
+
+
+def _turn(prompts: tuple[Prompt, ...], solutions: Sequence[torch.Tensor]) -> Responses:
+    """Responses of one turn; those of no tokens are of episodes that have ended."""
     tokens = pad_sequence(list(solutions), batch_first=True)
     lengths = torch.tensor([len(solution) for solution in solutions])
     mask = torch.arange(tokens.shape[1]) < lengths[:, None]

@@ -45,13 +45,18 @@ SHORT = {
 }
 """Defaults of environments with short answers, where `LAPTOP` has others: a quarter of an hour on
 one core. With a limit alone, some runs end with responses that are all cut off there."""
+EPISODES = {"num_steps": 100, "max_response_length": 128}
+"""Defaults of a tiny model where episodes have several turns, with replies in their rows."""
 TINY_WIDTH, LAPTOP_WIDTH = 256, 640
 """Largest hidden sizes of models that have the defaults of the tiny model, and `LAPTOP`."""
-HUB_WIDTHS: dict[str, float] = {
+WIDTHS: dict[str, float] = {
+    "tiny": 128,
+    "tiny-tools": 128,
     "HuggingFaceTB/SmolLM2-135M-Instruct": 576,
     "HuggingFaceTB/SmolLM2-135M": 576,
 }
-"""Hidden sizes of models on the hub, which are not downloaded to know their defaults."""
+"""Hidden sizes of the models of the package, and of some on the hub, which are not downloaded to
+know their defaults."""
 
 
 def defaults(
@@ -70,8 +75,8 @@ def defaults(
     registration = find(env or Run.env)
     run = Run(env=registration.id, model=model or registration.default_model(options or {}))
     width = _hidden_size(run.model)
-    if run.model == "tiny" or width <= TINY_WIDTH:
-        return run
+    if width <= TINY_WIDTH:
+        return replace(run, **EPISODES) if registration.tools else run
     if width <= LAPTOP_WIDTH:
         return replace(run, **LAPTOP | SHORT.get(run.env, {}))
     return replace(run, **PAPER)
@@ -81,7 +86,7 @@ def _hidden_size(model: str) -> float:
     """Of the text model in a folder, or of a name on the hub; infinite where it is not known."""
     path = Path(model) / "config.json"
     if not path.is_file():
-        return HUB_WIDTHS.get(model, math.inf)
+        return WIDTHS.get(model, math.inf)
     try:
         config = json.loads(path.read_bytes())
         return float(config.get("text_config", config)["hidden_size"])

@@ -132,7 +132,7 @@ def tools(terms: int = 3) -> Toolbox:
 
 def model(terms: int = 3) -> str:
     """The tiny model for short sums, a small text model for long ones."""
-    return "tiny" if terms <= 3 else "Qwen/Qwen2.5-0.5B-Instruct"
+    return "tiny-tools" if terms <= 3 else "Qwen/Qwen2.5-0.5B-Instruct"
 
 
 ENVIRONMENT = Environment(id="Sum-v0", problems=problems, splits=SPLITS, tools=tools, model=model)

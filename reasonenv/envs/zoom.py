@@ -217,7 +217,7 @@ class Plans(DrawnProblems):
             question=f"What is the number of the {room.color} room?",
             answer=str(room.number),
             images=(plan.draw(plan.whole, layout.scale),),
-            solution=f"{_call(plan, index)}\n{room.number}" if is_needed else str(room.number),
+            solution=f"{call(plan, index)}\n{room.number}" if is_needed else str(room.number),
             metadata={
                 "family": layout.name,
                 "level": self.level,
@@ -236,7 +236,7 @@ def _draw_plan(layout: Layout, rng: random.Random) -> Plan:
     return Plan(layout.columns, tuple(rooms))
 
 
-def _call(plan: Plan, index: int) -> str:
+def call(plan: Plan, index: int) -> str:
     """The call that shows exactly a room."""
     box, whole = plan.box(index), plan.whole
     across, down = 1000 / whole.width, 1000 / whole.height
@@ -277,7 +277,7 @@ def tools(level: int = 1) -> Toolbox:
 
 def model(level: int = 1) -> str:
     """The tiny model for plans in tiles, a real one for others."""
-    return "tiny" if level < 3 else "Qwen/Qwen2.5-VL-3B-Instruct"
+    return "tiny-tools" if level < 3 else "Qwen/Qwen2.5-VL-3B-Instruct"
 
 
 ENVIRONMENT = Environment(id="Zoom-v0", problems=problems, splits=SPLITS, tools=tools, model=model)
