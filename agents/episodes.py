@@ -65,9 +65,14 @@ class Episodes:
         self._counts = {name: np.zeros(num) for name in ("turns", "calls", "bad_calls")}
 
     @property
+    def goes_on(self) -> bool:
+        """True if an episode of this rank has not ended."""
+        return bool(self._is_open.any())
+
+    @property
     def is_over(self) -> bool:
         """True if all episodes of all ranks have ended; every rank reads it."""
-        is_open = torch.tensor([bool(self._is_open.any())])
+        is_open = torch.tensor([self.goes_on])
         return not (self._engine.all_gather(is_open) if self._engine else is_open).any()
 
     @property

@@ -163,6 +163,7 @@ def take_up(
 def log_rollout(state: RunState, log: RunLog, rollout: Rollout, trace: Trace) -> None:
     """Logs two groups of a rollout, with advantage, log-ratio and clip of each token."""
     accuracies, size = rollout.infos["accuracy"].tolist(), state.run.group_size
+    chat = state.engines.chat
     log.write_rollout(
         state.step,
         rollout.observations,
@@ -171,7 +172,7 @@ def log_rollout(state: RunState, log: RunLog, rollout: Rollout, trace: Trace) ->
         rollout.infos,
         group_size=size,
         groups=logged_groups(accuracies, trace.advantages(rollout.responses), size),
-        details=trace.details(rollout.responses, state.engines.chat.tokenizer),
+        details=trace.details(rollout.responses, chat.tokenizer, chat.image_token),
     )
 
 

@@ -16,6 +16,8 @@ these lines are not those of the run:
 - `advantage`: mean over its tokens; `log_ratio`: ln(π/π_old) of each token before the optimizer
   step of its minibatch; `clipped`: the indices of tokens whose gradient the clip changed.
   Responses that were not trained on lack these three.
+- `replies`: of an episode of several turns, `start` and `stop`, the tokens that are a reply of the
+  environment, and its `images`.
 """
 
 import math
@@ -150,6 +152,8 @@ class RunLog:
                     "images": images,
                     **details(i),
                 }
+                for k, reply in enumerate(row.get("replies", ())):
+                    reply["images"] = self._write_images(f"step-{step}-{i}-{k}", reply["images"])
                 rows.append(json_value(row))
         path = self.folder / "rollouts" / f"step-{step}.jsonl"
         write_atomically(path, b"".join(map(json_line, rows)))

@@ -52,7 +52,11 @@ class Clock:
         """Adds the time of the context to that of `part`, in seconds."""
         start = time.perf_counter()
         yield
-        self.seconds[part] = self.seconds.get(part, 0.0) + time.perf_counter() - start
+        self.add(part, time.perf_counter() - start)
+
+    def add(self, part: str, seconds: float) -> None:
+        """Adds seconds to the time of `part`."""
+        self.seconds[part] = self.seconds.get(part, 0.0) + seconds
 
     def metrics(self, responses: int, tokens: float) -> dict[str, float]:
         """Seconds of each part, throughput, and memory of this process.

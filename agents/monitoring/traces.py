@@ -47,7 +47,9 @@ class Trace:
             stored = getattr(self, name)
             stored[rows, :width] = value.detach().cpu().where(mask, 0).to(stored.dtype)
 
-    def details(self, responses: Responses, tokenizer: Any) -> Callable[[int], dict[str, Any]]:
+    def details(
+        self, responses: Responses, tokenizer: Any, image_token: str | None = None
+    ) -> Callable[[int], dict[str, Any]]:
         """Function of i that returns the details of response i for `RunLog.write_rollout`.
 
         Responses that this rank did not train on have tokens but no advantage: dynamic sampling
@@ -56,12 +58,16 @@ class Trace:
         Args:
             responses: Of a whole rollout, which the update may contain in part.
             tokenizer: Fast tokenizer of the responses.
+            image_token: Placeholder of images, which are shown themselves.
         """
         places = self._places(responses)
 
         def of(i: int) -> dict[str, Any]:
             texts = token_texts(tokenizer, responses.tokens[i][responses.present[i]].tolist())
+            texts = ["" if text == image_token else text for text in texts]
             row: dict[str, Any] = {"finished": bool(responses.finished[i]), "tokens": texts}
+            if responses.replies[i]:
+                row["replies"] = _replies(responses, i)
             if (j := places[i]) is None:
                 return row
             present = self.responses.present[j]
@@ -90,6 +96,16 @@ class Trace:
     def _advantage(self, j: int) -> float:
         mask = self.responses.mask[j]
         return self.advantage[j][mask].sum().item() / max(1, int(mask.sum()))
+
+
+def _replies(responses: Responses, i: int) -> list[dict[str, Any]]:
+    """First token and end of each reply in a row, and its images."""
+    edges = responses.mask[i][responses.present[i]].int().diff()
+    starts, stops = ((1 + (edges == sign).nonzero()[:, 0]).tolist() for sign in (-1, 1))
+    return [
+        {"start": start, "stop": stop, "images": reply.images}
+        for start, stop, reply in zip(starts, stops, responses.replies[i], strict=True)
+    ]
 
 
 def token_texts(tokenizer: Any, ids: Sequence[int]) -> list[str]:

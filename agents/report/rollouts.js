@@ -116,12 +116,15 @@ function problem(group, text, heading) {
     write(system, text.system);
     words.append(make("details", { class: "system" }, make("summary", {}, "System prompt"), system));
   }
-  const images = group.images.map((k, i) => {
-    const image = make("img", { alt: `Figure ${i + 1} of the problem` });
+  return make("div", { class: "problem" }, ...figures(group.images, "problem"), words);
+}
+
+function figures(images, place) {
+  return images.map((k, i) => {
+    const image = make("img", { alt: `Figure ${i + 1} of the ${place}` });
     image.src = byId(`image-${k}`).textContent;
     return image;
   });
-  return make("div", { class: "problem" }, ...images, words);
 }
 
 function key(text) {
@@ -174,9 +177,12 @@ function fill(words, told) {
   const text = told.text, places = parts(words, text);
   const pieces = told.cuts ?? places.map(([end], k) => end - (k ? places[k - 1][0] : 0));
   const clipped = new Set(told.clipped);
-  let start = 0;
+  let start = 0, reply = null;
   pieces.forEach((length, k) => {
-    const node = places.find(([end]) => start < end)?.[1] ?? places.at(-1)[1];
+    let node = places.find(([end]) => start < end)?.[1] ?? places.at(-1)[1];
+    const turn = told.replies?.find(([from, to]) => from <= k && k < to);
+    if (turn?.[0] === k) node.append(reply = make("div", { class: "reply" }, ...figures(turn[2], "reply")));
+    if (turn) node = reply;
     const piece = text.slice(start, start + length);
     start += length;
     const ratio = told.ratios?.[k];

@@ -65,12 +65,12 @@ def _size(rollouts: Rollouts) -> int:
 def _pack(runs: Sequence[RunFolder], groups: Sequence[tuple[int, int, list[Row]]]) -> Rollouts:
     rollouts = Rollouts()
     for number, step, rows in groups:
-        paths = [runs[number].folder / "rollouts" / Path(name).name for name in rows[0]["images"]]
+        folder = runs[number].folder
         entry = {
             "run": number,
             "step": step,
             "problem": rows[0].get("problem_id") or "",
-            "images": [_image(path, rollouts) for path in paths if path.exists()],
+            "images": [_image(path, rollouts) for path in _paths(rows[0]["images"], folder)],
             "reward": [_rounded(row.get("reward")) for row in rows],
             "advantage": [_rounded(row.get("advantage")) for row in rows],
             "right": [_rounded(row.get("accuracy")) for row in rows],
@@ -80,7 +80,8 @@ def _pack(runs: Sequence[RunFolder], groups: Sequence[tuple[int, int, list[Row]]
         }
         rollouts.index.append(entry)
         body = {name: rows[0].get(name) or "" for name in ("system", "question", "reference")}
-        content = json.dumps({**body, "responses": [_response(row) for row in rows]})
+        responses = [_response(row) | _replies(row, folder, rollouts) for row in rows]
+        content = json.dumps({**body, "responses": responses})
         rollouts.bodies.append(base64.b64encode(zlib.compress(content.encode())).decode())
     return rollouts
 
@@ -98,6 +99,24 @@ def _response(row: Row) -> dict[str, Any]:
         content["ratios"] = [round(1000 * ratio) for ratio in ratios]
         content["clipped"] = row.get("clipped", [])
     return content
+
+
+def _replies(row: Row, folder: Path, rollouts: Rollouts) -> dict[str, Any]:
+    """First token, end and images of each reply in an episode of several turns."""
+    if not row.get("replies"):
+        return {}
+    images = [
+        [_image(path, rollouts) for path in _paths(reply["images"], folder)]
+        for reply in row["replies"]
+    ]
+    spans = ((reply["start"], reply["stop"]) for reply in row["replies"])
+    return {"replies": [[*span, shown] for span, shown in zip(spans, images, strict=True)]}
+
+
+def _paths(names: Sequence[str], folder: Path) -> list[Path]:
+    """Files of images that are there."""
+    paths = [folder / "rollouts" / Path(name).name for name in names]
+    return [path for path in paths if path.exists()]
 
 
 def _rounded(value: float | None) -> float | None:

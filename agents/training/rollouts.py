@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -114,8 +115,10 @@ def sample_rollout(  # noqa: PLR0913 - optional ones are keywords, and no caller
         # Sampling may gather the weights of all ranks: none begins it where another has failed.
         with together(), clock("rollout"), typed_errors("sampling"):
             actions = episodes.respond(submit)
-        with together(), clock("grade"):
+        start = time.perf_counter()
+        with together():
             episodes.step(actions)
+        clock.add("tools" if episodes.goes_on else "grade", time.perf_counter() - start)
     responses = episodes.responses()
     penalties = np.zeros(len(responses))
     if length_penalty:

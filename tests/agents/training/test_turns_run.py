@@ -1,10 +1,17 @@
 """Whole runs whose episodes have several turns, with images in the replies."""
 
+import base64
+import json
+import zlib
+
 import pytest
 from helpers import looks, torchrun
 from helpers.ranks_turns import LOOKS
 from helpers.tiny_runs import numbers, refusal, same, train
+from PIL import Image
 
+from agents.report.rollouts import collect
+from agents.report.runs import read_run
 from agents.storage.json_files import read_json_lines
 
 
@@ -12,7 +19,7 @@ from agents.storage.json_files import read_json_lines
 def whole(tmp_path_factory):
     assert looks.LOOKS.tools is looks.TOOLS
     folder = tmp_path_factory.mktemp("looks") / "whole"
-    train("tiny", folder, **LOOKS)
+    train("tiny", folder, **LOOKS | {"num_steps": 1, "num_test_problems": 0})
     return folder
 
 
@@ -26,13 +33,16 @@ def test_a_run_learns_from_episodes_and_counts_their_turns(whole):
         assert row["train/grad_norm"] > 0
 
 
-@pytest.mark.slow(reason="a run once more")
-def test_a_stopped_run_goes_on_in_the_middle_with_the_same_numbers(whole, tmp_path):
-    folder = tmp_path / "run"
+@pytest.mark.slow(reason="a run, and its second half once more")
+def test_a_stopped_run_goes_on_in_the_middle_with_the_same_numbers(tmp_path):
+    folder, whole = tmp_path / "run", tmp_path / "whole"
+    train("tiny", whole, **LOOKS)
     train("tiny", folder, **LOOKS | {"num_steps": 1})
     train("tiny", folder, **LOOKS, resume=True)
     assert numbers(folder) == numbers(whole)
     assert same(folder, whole)
+    evaluations = read_json_lines(whole / "evaluations.jsonl")
+    assert [row["length_mean"] > 100 for row in evaluations] == [True, True]
 
 
 @pytest.mark.slow(reason="a whole run on two ranks")
@@ -51,3 +61,28 @@ def test_ranks_that_share_weights_take_their_turns_together(tmp_path):
 )
 def test_what_does_not_go_with_several_turns_is_refused(settings, message, tmp_path):
     assert message in refusal("tiny", tmp_path / "run", **LOOKS, **settings)
+
+
+def test_the_log_and_the_page_show_replies_with_their_pictures(whole):
+    rows = read_json_lines(whole / "rollouts" / "step-1.jsonl")
+    replies = [(row, reply) for row in rows for reply in row.get("replies", ())]
+    assert replies
+    for row, reply in replies:
+        words = "".join(row["tokens"][reply["start"] : reply["stop"]])
+        assert "part " in words
+        assert words.endswith("<|im_start|>assistant\n")
+        assert "<|image_pad|>" not in words
+        (name,) = reply["images"]
+        with Image.open(whole / "rollouts" / name) as image:
+            assert image.size == (56, 28)
+    ((entry, body),) = _groups(whole)[:1]
+    assert entry["step"] == 1
+    shown = [reply for response in body["responses"] for reply in response.get("replies", ())]
+    assert all(start < stop and len(images) == 1 for start, stop, images in shown)
+
+
+def _groups(folder):
+    """Entries and bodies of the groups of a page."""
+    rollouts = collect([read_run(folder)])
+    bodies = [json.loads(zlib.decompress(base64.b64decode(body))) for body in rollouts.bodies]
+    return list(zip(rollouts.index, bodies, strict=True))
