@@ -46,6 +46,7 @@ from reasonenv.endpoint import RequestError, post_json
 from reasonenv.errors import EndpointError, UsageError
 from reasonenv.files import named_errors
 from reasonenv.registration import find
+from reasonenv.turns import observation_of
 
 Client = Callable[[list[dict[str, Any]], int], str]
 """Function of messages and the seed of a sample to a response."""
@@ -118,15 +119,28 @@ def answers(
 ) -> Iterator[Future[dict[str, Any]]]:
     """Concurrent responses to problems, each a row of `reasonenv.score`, in order of completion.
 
+    Where the environment has tools, the response is the last one of an episode, and `turns` of the
+    row has the calls before it, each with the words of its reply.
+
     Args:
         env: The environment of the problems.
         samples: Index of a problem, and number of its sample, which is also its seed.
         client: Called from several threads.
         concurrency: Number of concurrent requests.
     """
+    toolbox, problems = map(env.get_wrapper_attr, ("tools", "problems"))
 
-    def answer(row: dict[str, Any], messages: list[dict[str, Any]]) -> dict[str, Any]:
-        return {**row, "response": client(messages, row["sample"])}
+    def answer(row: dict[str, Any], index: int, messages: list[dict[str, Any]]) -> dict[str, Any]:
+        if toolbox is None:
+            return {**row, "response": client(messages, row["sample"])}
+        problem, turns = problems[index], []
+        while True:
+            response = client(messages, row["sample"])
+            turn = toolbox.turn(problem, response, len(turns))
+            if turn.reply is None:
+                return {**row, "response": turn.graded(response), "turns": turns}
+            turns.append([response, turn.reply.words])
+            messages = chat.grow(messages, response, observation_of(turn.reply))
 
     threads = ThreadPoolExecutor(concurrency)
     pending: set[Future[dict[str, Any]]] = set()
@@ -134,7 +148,7 @@ def answers(
         for index, sample in samples:
             observation, infos = env.reset(options={"indices": [index]})
             row = {"id": infos["problem_id"], "sample": sample}
-            pending.add(threads.submit(answer, row, chat.messages(observation)))
+            pending.add(threads.submit(answer, row, index, chat.messages(observation)))
             if len(pending) > 2 * concurrency:
                 complete, pending = wait(pending, return_when=FIRST_COMPLETED)
                 yield from complete

@@ -182,6 +182,7 @@ BUILT_IN = {
     "WordProblems-v0": "word_problems:ENVIRONMENT",
     "Sum-v0": "sums:ENVIRONMENT",
     "Zoom-v0": "zoom:ENVIRONMENT",
+    "Measure-v0": "measure:ENVIRONMENT",
     "Mixture-v0": "mixture:ENVIRONMENT",
     "file": "file:ENVIRONMENT",
 }

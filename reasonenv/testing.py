@@ -187,7 +187,8 @@ def _check_calls_get_replies_up_to_a_ceiling(make: Make) -> None:
         assert infos["turn"].tolist() == [turn] + [-1] * (env.num_envs - 1), "turns are miscounted"
         assert not np.any([rewards, *flags]), "an episode ends with a call"
         for key, values in observations.items():
-            assert values[1:] == before[key][1:], f"None changes the {key} of a sub-environment"
+            message = f"None changes the {key} of a sub-environment"
+            np.testing.assert_equal(values[1:], before[key][1:], message)
     _, _, terminations, truncations, infos = env.step(actions)
     assert truncations[0], "a call when none is left does not truncate the episode"
     assert not np.any([terminations[1:], truncations[1:]]), "None ends an episode"

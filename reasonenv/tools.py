@@ -75,6 +75,10 @@ class Turn(NamedTuple):
     reply: Reply | None = None
     """None where the response ends the episode."""
 
+    def graded(self, response: str) -> str:
+        """The text to grade at the end of an episode: that of a call is empty, no answer."""
+        return "" if self.tool else response
+
 
 @dataclass(frozen=True, kw_only=True)
 class Toolbox:
@@ -189,7 +193,7 @@ class Toolbox:
         return Reply(reply.words, images)
 
     def _words(self, words: str, is_last: bool) -> str:
-        return f"{words}\n{NO_CALLS_LEFT}" if is_last else words
+        return "\n".join(filter(None, [words, NO_CALLS_LEFT])) if is_last else words
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ of weight 0 unless it is given another.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import gymnasium
 import numpy as np
@@ -27,7 +27,7 @@ from reasonenv.vector import Observations, ReasonVectorEnv, objects, verdict_inf
 
 def calls(response: str, problem: Problem, grade: Grade) -> float:
     """Number of calls in an episode, bad ones counted; a negative weight makes it their price."""
-    return float(str(problem.metadata.get("calls", 0)))
+    return float(cast("int", problem.metadata.get("calls", 0)))
 
 
 calls.bounds = (0.0, math.inf)  # pyright: ignore[reportFunctionMemberAccess]
@@ -78,12 +78,12 @@ class ToolEnv(ReasonEnv):
             self._replies.append(turn.reply)
             return self._observation(), 0.0, False, False, ShortDict(infos)
         self._problem = _with_count(self._problem, num_calls)
-        observation, reward, _, _, verdict = super().step(_graded(response, turn))
+        observation, reward, _, _, verdict = super().step(turn.graded(response))
         is_answer = not turn.tool
         return observation, reward, is_answer, not is_answer, ShortDict(infos | verdict)
 
     def _observation(self) -> Observation:
-        return _of_reply(self._replies[-1]) if self._replies else super()._observation()
+        return observation_of(self._replies[-1]) if self._replies else super()._observation()
 
 
 class ToolVectorEnv(ReasonVectorEnv):
@@ -164,7 +164,7 @@ class ToolVectorEnv(ReasonVectorEnv):
             for index, response in enumerate(responses)
             if response is not None
         }
-        texts = {i: _graded(str(responses[i]), t) for i, t in turns.items() if t.reply is None}
+        texts = {i: t.graded(responses[i]) for i, t in turns.items() if t.reply is None}
         ended, answered = [*texts], self._answers(texts)
         sums = totals(self.rewards, answered) if answered else []
         infos = self._turn_infos(turns)
@@ -239,7 +239,7 @@ class ToolVectorEnv(ReasonVectorEnv):
             for at, (_, problem) in self._posed.items()
         }
         return [
-            _of_reply(self._replies[index][-1])
+            observation_of(self._replies[index][-1])
             if self._replies[index]
             else Observation(posed[self._place(index)])
             for index in self._indices
@@ -290,12 +290,8 @@ def _with_count(problem: Problem, num_calls: int) -> Problem:
     return replace(problem, metadata={**problem.metadata, "calls": num_calls})
 
 
-def _graded(response: str, turn: Turn) -> str:
-    """The text to grade: of a call when none is left, the empty one."""
-    return "" if turn.tool else response
-
-
-def _of_reply(reply: Reply) -> Observation:
+def observation_of(reply: Reply) -> Observation:
+    """The observation of a reply."""
     return Observation(system="", question=reply.words, images=tuple(reply.images))
 
 

@@ -9,6 +9,7 @@ from PIL import Image
 import reasonenv
 from reasonenv.adapters import shared_grader
 from reasonenv.datasets.selection import without_images
+from reasonenv.errors import UsageError
 from reasonenv.messages import split_at_images
 from reasonenv.problem import Problem
 from reasonenv.rewards import total
@@ -38,6 +39,11 @@ class EnvPrompts:
         self._arguments = {"id": id, **options}
         env = reasonenv.make(**self._arguments)
         env.close()
+        if env.get_wrapper_attr("tools") is not None:
+            raise UsageError(
+                f"{id} has tools, and one response a problem is carried over: give "
+                "max_calls=0 to pose its problems without them"
+            )
         names = "problems", "instruction", "rewards"
         self.problems, self.prompt, self.rewards = map(env.get_wrapper_attr, names)
 

@@ -15,6 +15,7 @@ import reasonenv
 from reasonenv.adapters.env_prompts import EnvPrompts
 from reasonenv.adapters.trl import AccuracyReward, dataset, format_reward, text
 from reasonenv.adapters.verl import compute_score, compute_scores, write
+from reasonenv.errors import UsageError
 from reasonenv.workers import Grader
 
 RIGHT, WRONG, SILENT = r"It is \boxed{\frac{1}{2}}", r"It is \boxed{3}", ""
@@ -40,6 +41,14 @@ def test_trl_gets_a_number_for_each_completion_in_order():
         solution=["0.5", "0.5", "0.5", HARD_REFERENCE],
     )
     assert rewards == [0.0, 1.0, 0.0, 1.0]
+
+
+def test_problems_with_tools_are_carried_over_without_them_alone():
+    with pytest.raises(UsageError, match=r"Sum-v0 has tools, .*: give max_calls=0"):
+        EnvPrompts("Sum-v0")
+    prompts = EnvPrompts("Sum-v0", max_calls=0)
+    assert "calc" not in prompts[0].texts[0]
+    assert prompts.score(0, prompts[0].problem.answer)[0] == 1
 
 
 def test_trl_may_pass_conversations_and_all_that_it_passes_besides():

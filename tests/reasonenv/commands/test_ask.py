@@ -196,6 +196,29 @@ sys.exit(ask.main(sys.argv[2:]))
 """
 
 
+def test_an_episode_with_tools_is_a_conversation_and_its_last_response_is_kept():
+    env = reasonenv.make("Zoom-v0", split="test")
+    problems, toolbox = map(env.get_wrapper_attr, ("problems", "tools"))
+    plans = {index: toolbox.responses(problems[index].solution) for index in range(3)}
+    heard = []
+
+    def client(messages, seed):
+        heard.append(messages)
+        return [*plans[seed], "zoom(1, 1, 2, 2)", "zoom(1, 1, 2, 2)"][len(messages) // 2]
+
+    plans[2] = ["zoom(0, 0, 9, 9)"]
+    asked = ask.answers(env, [(index, index) for index in range(3)], client, concurrency=1)
+    rows = {row["sample"]: row for row in (future.result() for future in asked)}
+    env.close()
+    assert rows[0]["response"] == problems[0].answer
+    assert rows[1]["turns"] == [[plans[1][0], ""]]
+    assert rows[2]["response"] == ""
+    assert [words for _, words in rows[2]["turns"]] == ["", "No calls are left: answer."]
+    roles = [message["role"] for message in heard[1]]
+    assert roles == ["user", "assistant", "user"]
+    assert [part["type"] for part in heard[1][-1]["content"]] == ["image_url"]
+
+
 # At a file's largest size a write is cut short; the next is an error, or kills the process.
 @pytest.mark.parametrize(
     ("signalled", "status"), [("SIG_IGN", 2), ("SIG_DFL", -signal.SIGXFSZ)], ids=["full", "killed"]

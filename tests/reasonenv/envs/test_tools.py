@@ -163,7 +163,12 @@ def test_tools_that_do_not_fit_are_told_in_one_line(arguments, message):
         Toolbox(**arguments)
 
 
-ENVIRONMENTS = [("Sum-v0", {})]
+ENVIRONMENTS = [
+    ("Sum-v0", {}),
+    ("Zoom-v0", {}),
+    ("Zoom-v0", {"level": 3, "families": ["r4"]}),
+    ("Measure-v0", {}),
+]
 PIECES = [
     *("calc(", "zoom(", "ruler(", "protractor(", ")", "))", "(", ",", ", ", " + ", "-", "*", "\n"),
     *("0", "1", "-0", "7", "250", "500", "1000", "1001", "-5", "9" * 70, "1e308", "nan", "0.5"),
