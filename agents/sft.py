@@ -178,7 +178,9 @@ def example(envs: Any, chat: Chat, index: int) -> Example:
     for text, tokens in zip(texts[:-1], responses, strict=False):
         observations, _, _, is_over, _ = envs.step([text])
         if is_over[0]:
-            raise DataError(f"problem {problem.id}: its worked solution has more calls than allowed")
+            raise DataError(
+                f"problem {problem.id}: its worked solution has more calls than allowed"
+            )
         new = observations["question"][0], observations["images"][0]
         replies.append(chat.reply(tokens, *new))
     return prompt, [*map(torch.tensor, responses)], replies

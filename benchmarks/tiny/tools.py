@@ -1,16 +1,15 @@
-"""The warm start of the model for episodes with tools: python -m benchmarks.tiny.tools --help.
+"""The warm start of the model for tools: python -m benchmarks.tiny.tools --help.
 
 It begins with the tiny model, which reads digits, under a tokenizer of the words of Sum-v0 and
-Zoom-v0, and learns their worked episodes, half of each in a batch: right calls first, then a few
-steps on episodes with mistakes, which reinforcement learning is to unlearn.
+Zoom-v0, and has two stages on their worked episodes, half of each in a batch: right calls, then a
+few steps on episodes with mistakes, so that reinforcement learning has something to unlearn.
 """
 
-import json
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,29 +32,42 @@ from agents.storage.lock import locked
 from benchmarks.tiny.mistakes import Mistaken
 from benchmarks.tiny.model import save_untrained
 from benchmarks.tiny.muon import use_muon
+from benchmarks.tiny.recipe import pack
 
-ENVS = {"Sum-v0": {}, "Zoom-v0": {"level": 2}}
-"""Environments with the arguments of the levels that the model is for."""
+ENVS: Mapping[str, Mapping[str, Any]] = {"Sum-v0": {}, "Zoom-v0": {"level": 2}}
+"""Environments, with the arguments of what the model is for."""
+ROLES = ["system\n", "user\n", "assistant\n"] * 40
+"""Words of the chat template, for the corpus of the tokenizer."""
+TIED = ("embed_tokens.weight", "lm_head.weight")
+"""Names of the embeddings, which the head shares."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class EpisodeStage:
-    """Supervised fine-tuning with Muon on the worked episodes of the environments."""
+    """Supervised fine-tuning with Muon on worked episodes; see `Mistaken` for their mistakes."""
 
+    envs: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: ENVS)
+    """Environments with their arguments."""
     model: str = "tiny"
-    """'tiny', which gets a tokenizer of the environments' words; or the folder of a model."""
-    num_steps: int = 800
+    """'tiny', which gets another tokenizer, or the folder of a model."""
+    num_steps: int = 1000
     """Optimizer steps."""
     batch_size: int = 48
     """Episodes per step, equally many of each environment."""
     learning_rate: float = 1e-3
     """Peak learning rate of AdamW, half of Muon's, after 50 steps of warm-up; cosine decay."""
     slip: float = 0.0
-    """Probability of a mistake in a call; see `Mistaken`, as for the next two."""
     guess: float = 0.2
     waste: float = 0.2
     problem_seed: int = 0
     """Chooses another sequence of problems."""
+
+
+def recipe(seed: int = 0) -> tuple[EpisodeStage, EpisodeStage]:
+    """The stages of the model of the package, for a seed of their problems."""
+    clean = EpisodeStage(problem_seed=2 * seed)
+    brief = {"num_steps": 150, "learning_rate": 3e-4, "problem_seed": 2 * seed + 1}
+    return clean, replace(clean, slip=0.6, guess=0.4, waste=0.5, **brief)
 
 
 def train(stage: EpisodeStage, folder: Path) -> Path:
@@ -63,38 +75,35 @@ def train(stage: EpisodeStage, folder: Path) -> Path:
     if (folder / "config.json").is_file():
         return folder
     with ExitStack() as stack:
-        parts = [stack.enter_context(closing(each)) for each in environments(stage)]
+        parts = [stack.enter_context(closing(envs)) for envs in environments(stage)]
         model, chat = _base(parts) if stage.model == "tiny" else _load(stage.model)
-        engine = _engine(stage, model, chat)
-        count = stage.batch_size // len(parts)
-        bar = stack.enter_context(
-            closing(ProgressBar(stage.num_steps, of="warm start", displayed=DISPLAYED))
-        )
-        for step in range(stage.num_steps):
-            indices = range(step * count, (step + 1) * count)
+        rate, steps = stage.learning_rate, stage.num_steps
+        optimization = Optimization(rate, steps, warmup_steps=50, betas=(0.9, 0.98))
+        engine = TorchEngine(Policy(model), chat, Sampling(1.0, chat.banned), optimization)
+        use_muon(engine)
+        bar = ProgressBar(steps, of="warm start", displayed=DISPLAYED)
+        stack.enter_context(closing(bar))
+        for step in range(1, steps + 1):
+            indices = _indices(step, stage.batch_size // len(parts))
             batch = [example(envs, chat, index) for envs in parts for index in indices]
             loss, probabilities = train_step(engine, collate(batch))
-            bar.show(step + 1, {"loss": loss, "solved": sum(probabilities) / len(probabilities)})
+            bar.show(step, {"loss": loss, "solved": sum(probabilities) / len(probabilities)})
     save(folder, model, chat)
     return folder
 
 
 def environments(stage: EpisodeStage) -> list[Any]:
-    """The environments, with the solutions of a stage."""
+    """The environments of a stage, with its mistakes in their solutions."""
     parts = []
-    for name, options in ENVS.items():
+    for name, options in stage.envs.items():
         envs = reasonenv.make(name, num_envs=1, problem_seed=stage.problem_seed, **options)
         envs.problems = Mistaken(envs.problems, stage.slip, stage.guess, stage.waste)
         parts.append(envs)
     return parts
 
 
-def _engine(stage: EpisodeStage, model: Any, chat: Chat) -> TorchEngine:
-    rate, steps = stage.learning_rate, stage.num_steps
-    optimization = Optimization(rate, steps, warmup_steps=50, betas=(0.9, 0.98))
-    engine = TorchEngine(Policy(model), chat, Sampling(1.0, chat.banned), optimization)
-    use_muon(engine)
-    return engine
+def _indices(step: int, count: int) -> range:
+    return range((step - 1) * count, step * count)
 
 
 def _load(folder: str) -> tuple[Any, Chat]:
@@ -102,24 +111,61 @@ def _load(folder: str) -> tuple[Any, Chat]:
 
 
 def _base(parts: Sequence[Any]) -> tuple[Any, Chat]:
-    """The tiny model with a tokenizer of the environments' words; common tokens keep their rows."""
-    texts = ["system\n", "user\n", "assistant\n"] * 40
+    """The tiny model with a tokenizer of the environments' words.
+
+    Tokens that are in both vocabularies keep their embeddings; those of others are random.
+    """
+    corpus = [*ROLES]
     for envs in parts:
-        problems = [envs.problems[index] for index in range(1000)]
-        texts += ["".join(envs.instruction.ask(p)) + f"\n{p.solution}" for p in problems]
-    tiny, old = _load(str(TINY))
+        problems = (envs.problems[index] for index in range(1000))
+        corpus += ["".join((*envs.instruction.ask(p), "\n", str(p.solution))) for p in problems]
     with tempfile.TemporaryDirectory() as untrained:
-        save_untrained(Path(untrained), texts, seed=0)
+        save_untrained(Path(untrained), corpus, seed=0)
         model, chat = _load(untrained)
-    weights = dict(tiny.state_dict())
-    size, tokens = len(old.tokenizer), chat.tokenizer.get_vocab()
-    common = {new: old.tokenizer.get_vocab().get(token) for token, new in tokens.items()}
-    for name, weight in model.state_dict().items():
-        before = weights[name]
-        if before.shape[0] == size:
-            for new, index in common.items():
-                if index is not None:
-                    weight[new] = before[index]
-        else:
-            weight.copy_(before)
+    tiny, old = _load(str(TINY))
+    vocabulary, before = chat.tokenizer.get_vocab(), old.tokenizer.get_vocab()
+    common = sorted(vocabulary.keys() & before.keys())
+    new, former = ([tokens[token] for token in common] for tokens in (vocabulary, before))
+    state = tiny.state_dict()
+    rows = tiny.get_input_embeddings().weight.detach()[former]
+    model.load_state_dict({k: v for k, v in state.items() if not k.endswith(TIED)}, strict=False)
+    model.get_input_embeddings().weight.detach()[new] = rows
     return model, chat
+
+
+@dataclass(frozen=True, kw_only=True)
+class Command:
+    """Warm start of the model for tools, as that of `agents/tiny-tools`.
+
+    Runs begin with it by --model DIR/model.
+    """
+
+    seed: int = 0
+    """Chooses another sequence of problems."""
+    num_steps: int | None = None
+    """Steps of each stage, for a trial; by default those of the recipe."""
+    batch_size: int | None = None
+    """Episodes per step, for a trial; by default those of the recipe."""
+    output_dir: Path = Path("warm")
+    """Folder for the stages and the model, in Hugging Face format."""
+
+    def stages(self) -> list[EpisodeStage]:
+        """The stages of the recipe."""
+        trial = {"num_steps": self.num_steps, "batch_size": self.batch_size}
+        given = {name: value for name, value in trial.items() if value is not None}
+        return [replace(stage, **given) for stage in recipe(self.seed)]
+
+
+@standard_streams()
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The command line; `arguments` are those of this process unless given."""
+    settings = parse(Command, "benchmarks.tiny.tools", arguments)
+    keep_freed_memory()
+    if message := set_threads():
+        print(message, file=sys.stderr)
+    with errors_in_one_line(), locked(settings.output_dir):
+        print(f"wrote {pack(settings.stages(), settings.output_dir, train)}")
+
+
+if __name__ == "__main__":
+    main()
