@@ -51,7 +51,7 @@ def test_it_calls_the_tool_rightly_and_solves_some_problems_and_not_all(env, opt
 
 @torch.no_grad()
 def played(folder, env, options, count):
-    """Shares of first responses that call, and of calls that are bad; accuracy; on held-out problems."""
+    """On held-out problems: shares of first responses that call and of bad calls; accuracy."""
     model, chat = load_model(str(folder), torch.device("cpu"), torch.float32)
     sampler = TransformersSampler(Policy(model), chat, Sampling(1.0, chat.banned), 128, count)
     with closing(reasonenv.make(env, num_envs=count, split="heldout", **options)) as envs:
