@@ -59,7 +59,8 @@ class Episodes:
         self._replies: list[list[Prompt]] = [[] for _ in prompts]
         self._finished = torch.zeros(len(prompts), dtype=torch.bool)
         self._texts = [""] * num
-        self._is_open = np.ones(num, dtype=bool)
+        self.is_open = np.ones(num, dtype=bool)
+        """False for episodes that have ended."""
         self.rewards = np.zeros(num)
         """Of each episode, the sum over its turns."""
         self._counts = {name: np.zeros(num) for name in ("turns", "calls", "bad_calls")}
@@ -67,7 +68,7 @@ class Episodes:
     @property
     def goes_on(self) -> bool:
         """True if an episode of this rank has not ended."""
-        return bool(self._is_open.any())
+        return bool(self.is_open.any())
 
     @property
     def is_over(self) -> bool:
@@ -92,25 +93,25 @@ class Episodes:
         sampled = responses.present.any(-1)
         self._finished = torch.where(sampled, responses.finished, self._finished)
         self._counts["turns"][: len(sampled)] += sampled.numpy()
-        texts = responses.texts + ("",) * (len(self._is_open) - len(sampled))
-        pairs = zip(texts, self._is_open, strict=True)
+        texts = responses.texts + ("",) * (len(self.is_open) - len(sampled))
+        pairs = zip(texts, self.is_open, strict=True)
         return tuple(text if is_open else None for text, is_open in pairs)
 
     def step(self, actions: Sequence[str | None]) -> None:
         """Steps the environment, and appends its replies to the rows that go on."""
         observations, rewards, terminations, truncations, infos = self._envs.step(actions)
-        ended = self._is_open & (terminations | truncations)
-        self.rewards = self.rewards + np.where(self._is_open, rewards, 0.0)
+        ended = self.is_open & (terminations | truncations)
+        self.rewards = self.rewards + np.where(self.is_open, rewards, 0.0)
         if "tool" in infos:
-            self._counts["calls"] += self._is_open & (infos["tool"] != "")
-            self._counts["bad_calls"] += self._is_open & (infos["tool_status"] == "bad_call")
+            self._counts["calls"] += self.is_open & (infos["tool"] != "")
+            self._counts["bad_calls"] += self.is_open & (infos["tool_status"] == "bad_call")
         pairs = zip(self._texts, actions, strict=True)
         self._texts = [old if new is None else new for old, new in pairs]
         self.observations = observations
         self.infos = infos if len(self._turns) == 1 else _merged(self.infos, infos, ended)
-        self._is_open = self._is_open & ~ended
+        self.is_open = self.is_open & ~ended
         self._prompts = tuple(
-            self._next(row, observations) if self._is_open[row] else RESTING
+            self._next(row, observations) if self.is_open[row] else RESTING
             for row in range(len(self._prompts))
         )
 

@@ -1,18 +1,21 @@
-"""Responses of a model to a question of yours, with images or without."""
+"""Responses of a model to a question of yours, or its episodes in an environment with tools."""
 
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from annotated_types import Interval
 
+import reasonenv
 from agents.cli.exit import errors_in_one_line, standard_streams
 from agents.cli.flags import parse
 from agents.cli.model_choice import checkpoint_of
-from agents.cli.types import JSONObject, validated
+from agents.cli.types import EnvOptions, JSONObject, validated
 from agents.engines.process import Precision
+from agents.episodes import Episodes
 from agents.errors import UsageError, typed_errors
 from agents.evaluate.arguments import EvaluationArguments, check_arguments
 from agents.evaluate.sampler import loaded_sampler
@@ -26,13 +29,18 @@ from reasonenv.prompts import find_prompt
 
 @dataclass(frozen=True, kw_only=True)
 class GenerationArguments:
-    """Responses of a model to a question, with images or without.
+    """Responses of a model to a question, with images or without, or to a problem and its tools.
 
     Standard output has the text alone. Decoding is greedy unless a temperature is given.
     """
 
-    question: str
+    question: str = ""
     """The question; "<image 1>" in it is the place of the first image, else images come first."""
+    env: str | None = None
+    """Environment that poses a problem in place of a question, by --seed, and replies to calls of
+    its tools, such as Sum-v0."""
+    env_options: EnvOptions = field(default_factory=dict)
+    """Further arguments of the environment as JSON, such as '{"terms": 6}'."""
     model: str = "tiny"
     """Hub name, folder in Hugging Face format, directory of a run, or 'tiny'."""
     image: tuple[Path, ...] = ()
@@ -68,6 +76,10 @@ class GenerationArguments:
             UsageError: A value is out of range.
         """
         validated(self)
+        if (self.env is None) == (not self.question):
+            raise UsageError("give a question by --question, or else an environment by --env")
+        if self.env is not None and self.image:
+            raise UsageError(f"--image goes with --question: {self.env} has images of its own")
         if self.num_responses > 1 and not self.temperature:
             raise UsageError(
                 f"--num-responses is {self.num_responses}, and without a --temperature above 0 all "
@@ -109,18 +121,55 @@ def generate(options: GenerationArguments) -> Responses:
         DataError: A file is no image.
         ModelError: The model cannot be loaded, or reads no images.
     """
-    evaluation, observation = options.evaluation(), _observation(options)
+    evaluation = options.evaluation()
+    if options.env is not None:
+        return _episodes(options, evaluation)
+    observation = _observation(options)
     observations = {name: (value,) * options.num_responses for name, value in observation.items()}
 
     def show(index: int, text: str) -> None:
-        if options.num_responses > 1:
-            print_line(f"--- response {index + 1}")
-        for line in text.splitlines():
-            print_line(line)
-        sys.stdout.flush()
+        _show(f"response {index + 1}" if options.num_responses > 1 else "", text)
 
     with loaded_sampler(evaluation) as sampler:
         return sampler.generate(sampler.encode(observations), (options.seed,), show)
+
+
+def _episodes(options: GenerationArguments, evaluation: EvaluationArguments) -> Responses:
+    """Episodes of one problem, printed turn by turn, pictures by their size."""
+    num = options.num_responses
+    name, arguments = str(options.env), options.env_options
+    envs: Any = reasonenv.make(name, num_envs=num, group_size=num, **arguments)
+    with closing(envs), loaded_sampler(evaluation) as sampler:
+        if envs.tools is not None:
+            sampler.chat.check_turns()  # pyright: ignore[reportAttributeAccessIssue] - has one
+        observations, _ = envs.reset(seed=options.seed)
+        _show("problem", _words(observations, 0))
+        episodes = Episodes(envs, sampler, sampler.encode(observations), (options.seed,))
+        while episodes.goes_on:
+            was_open = episodes.is_open
+            actions = episodes.respond()
+            episodes.step(actions)
+            for index in was_open.nonzero()[0].tolist():
+                number = f" {index + 1}" if num > 1 else ""
+                _show(f"response{number}", actions[index] or "")
+                if episodes.is_open[index]:
+                    _show(f"reply{number}", _words(episodes.observations, index))
+    rewards = ", ".join(f"{reward:g}" for reward in episodes.rewards)
+    _show("", f"--- reward {rewards}, reference {episodes.infos['reference'][0]}")
+    return episodes.responses()
+
+
+def _words(observations: Mapping[str, Any], index: int) -> str:
+    """Question of an observation, and the sizes of its images."""
+    images = (f"[image of {x.shape[1]} x {x.shape[0]}]" for x in observations["images"][index])
+    return "\n".join([*images, observations["question"][index]])
+
+
+def _show(title: str, text: str) -> None:
+    """Prints a text, below a title unless that is empty."""
+    for line in (*([f"--- {title}"] if title else []), *text.splitlines()):
+        print_line(line)
+    sys.stdout.flush()
 
 
 def _observation(options: GenerationArguments) -> Mapping[str, Any]:

@@ -4,7 +4,9 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-KINDS = "reward|grade|episode|response|rollout|train|policy|sampler|staleness|time|throughput|memory"
+KINDS = (
+    "reward|grade|episode|response|rollout|train|policy|sampler|staleness|time|throughput|memory"
+)
 NAME = re.compile(rf"[\"`]((?:{KINDS})/[a-z_]+)[\"`]")
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from helpers import text_models
+from helpers import looks, text_models
 from helpers.tiny_runs import train
 from PIL import Image
 
@@ -94,3 +94,24 @@ def test_a_directory_of_a_run_is_its_last_checkpoint(said, tiny_folder, tmp_path
     (tmp_path / "run" / "checkpoints").rename(tmp_path / "elsewhere")
     with pytest.raises(UsageError, match=r"^--model .* this run has no checkpoint yet$"):
         checkpoint_of(str(tmp_path / "run"))
+
+
+def test_an_episode_is_shown_turn_by_turn_with_its_replies_and_its_reward(capsys):
+    assert looks.LOOKS.id == "Looks-v0"
+    words = ("--env", "Looks-v0", "--max-response-length", "300", "--num-responses", "4")
+    generate.main([*words, "--temperature", "1.2", "--seed", "1"])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:3] == ["--- problem", "[image of 56 x 28]", "How many letters, 8?"]
+    heads = [line for line in lines if line.startswith("--- re")]
+    assert heads[:1] == ["--- response 1"]
+    assert "--- reply 2" in heads
+    assert heads[heads.index("--- reply 2") + 1 :].count("--- response 2") in (1, 2)
+    assert "[image of 56 x 28]" in lines[3:]
+    assert lines[-1].startswith("--- reward ")
+    assert lines[-1].endswith(", reference C")
+
+
+@pytest.mark.parametrize("words", [(), ("--env", "Sum-v0", "--question", "1+1?")])
+def test_a_question_or_an_environment_is_needed(words):
+    with pytest.raises(SystemExit, match="by --question, or else an environment by --env"):
+        generate.main(words)
