@@ -3,8 +3,9 @@
 import inspect
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
 from reasonenv.errors import UsageError
@@ -111,6 +112,15 @@ class Toolbox:
                     f"raise max_characters={self.max_characters}"
                 )
 
+    @cached_property
+    def _by_name(self) -> Mapping[str, Tool]:
+        return {tool.name: tool for tool in self.tools}
+
+    @cached_property
+    def _parameters(self) -> Mapping[str, Sequence[bool]]:
+        """For each parameter of each tool after the scene: True if it takes an expression."""
+        return {tool.name: _takes_expressions(tool) for tool in self.tools}
+
     @property
     def max_turns(self) -> int:
         """Responses of an episode at most: all calls and the answer."""
@@ -131,10 +141,8 @@ class Toolbox:
         words = response.rpartition("</think>")[2]
         line = words.rstrip().rpartition("\n")[2]
         name, parenthesis, text = line.partition("(")
-        tools = {tool.name: tool for tool in self.tools}
-        if not parenthesis or name.strip() not in tools or "<think>" in words:
-            return None
-        return tools[name.strip()], text
+        tool = self._by_name.get(name.strip())
+        return (tool, text) if tool and parenthesis and "<think>" not in words else None
 
     def turn(self, problem: Problem, response: str, num_calls: int) -> Turn:
         """The turn of a response.
@@ -166,7 +174,10 @@ class Toolbox:
     def _reply(self, tool: Tool, text: str, problem: Problem) -> tuple[str, Reply]:
         scene = problem.images if problem.scene is None else problem.scene
         try:
-            return "ok", self._bounded(tool(scene, *_arguments(tool, text)))
+            arguments = _arguments(text, self._parameters[tool.name])
+            if arguments is None:
+                raise BadCall(_no_call(tool))
+            return "ok", self._bounded(tool(scene, *arguments))
         except BadCall as error:
             return "bad_call", Reply(str(error)[: self.max_characters - len(NO_CALLS_LEFT) - 1])
         except Exception:  # of a tool, which may be a user's; it costs one reply, not the run
@@ -213,33 +224,29 @@ def _no_call(tool: Tool) -> str:
     return f"This is no call: {tool.usage}"
 
 
-def _arguments(tool: Tool, text: str) -> list[Number | Expression]:
-    """The arguments of a call. Raises BadCall where they do not fit the tool."""
+def _takes_expressions(tool: Tool) -> list[bool]:
     _, *parameters = inspect.signature(tool).parameters.values()
-    expressions = _expressions(text)
-    if expressions is None or len(expressions) != len(parameters):
-        raise BadCall(_no_call(tool))
-    arguments: list[Number | Expression] = []
-    for expression, parameter in zip(expressions, parameters, strict=True):
-        if parameter.annotation in (Expression, "Expression"):
-            arguments.append(expression)
-        elif expression.signs:
-            raise BadCall(_no_call(tool))
-        else:
-            arguments.append(expression.numbers[0])
-    return arguments
+    return [parameter.annotation in (Expression, "Expression") for parameter in parameters]
 
 
-def _expressions(text: str) -> list[Expression] | None:
-    """What stands between commas and before the closing parenthesis; None for anything else."""
+def _arguments(text: str, takes_expressions: Sequence[bool]) -> list[Number | Expression] | None:
+    """The arguments, of which a parenthesis closes the text; None where they do not fit."""
     if len(text) > _LONGEST or not text.endswith(")"):
         return None
     parts = text[:-1].split(",") if text[:-1].strip(" ") else []
-    expressions = [_expression(part) for part in parts]
-    return None if None in expressions else [each for each in expressions if each]
+    if len(parts) != len(takes_expressions):
+        return None
+    arguments: list[Number | Expression] = []
+    for part, takes_expression in zip(parts, takes_expressions, strict=True):
+        expression = _expression(part)
+        if expression is None or (expression.signs and not takes_expression):
+            return None
+        arguments.append(expression if takes_expression else expression.numbers[0])
+    return arguments
 
 
 def _expression(text: str) -> Expression | None:
+    """The numbers of a text and the signs between them; None for any other text."""
     numbers, signs, end = [], "", 0
     while (term := _TERM.match(text, end)) and len(signs) == len(numbers):
         number, sign = term.groups()
