@@ -66,9 +66,9 @@ def fault_lines(rows: Sequence[Row]) -> list[str]:
     return [f"{'left out' if out else 'counts as wrong'}: {fault}" for fault, out in faults.items()]
 
 
-def correct_by(rows: Sequence[Row], key: str, value: str = "correct") -> dict[str, list[bool]]:
+def correct_by(rows: Sequence[Row], key: str, value: str = "correct") -> dict[str, list[Any]]:
     """Correctness of the responses, or another value, by their `id` or `kind`."""
-    groups: dict[str, list[bool]] = {}
+    groups: dict[str, list[Any]] = {}
     for row in rows:
         groups.setdefault(row[key], []).append(row[value])
     return groups
