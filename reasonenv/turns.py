@@ -15,10 +15,11 @@ from typing import Any, cast
 import gymnasium
 import numpy as np
 
+from reasonenv.batch_rewards import Answered
 from reasonenv.env import ReasonEnv, check_text, make_observation
 from reasonenv.grading import Grade
 from reasonenv.ordering import ProblemOrder
-from reasonenv.problem import Problem
+from reasonenv.problem import Problem, Problems
 from reasonenv.render import Observation, ShortDict
 from reasonenv.rewards import Rewards, by_name, totals
 from reasonenv.tools import Reply, Toolbox, Turn, WithTools
@@ -47,14 +48,7 @@ class ToolEnv(ReasonEnv):
         **kwargs: As those of `ReasonEnv`.
     """
 
-    def __init__(
-        self,
-        problems: Sequence[Problem],
-        rewards: Mapping[str, Any],
-        *,
-        tools: Toolbox,
-        **kwargs: Any,
-    ) -> None:
+    def __init__(self, problems: Problems, rewards: Any, *, tools: Toolbox, **kwargs: Any) -> None:
         super().__init__(problems, with_calls(rewards), **kwargs)
         self.tools = self._toolbox = tools
         self.instruction = WithTools(self.instruction, tools)
@@ -114,14 +108,7 @@ class ToolVectorEnv(ReasonVectorEnv):
         **kwargs: As those of `ReasonVectorEnv`.
     """
 
-    def __init__(
-        self,
-        problems: Sequence[Problem],
-        rewards: Mapping[str, Any],
-        *,
-        tools: Toolbox,
-        **kwargs: Any,
-    ) -> None:
+    def __init__(self, problems: Problems, rewards: Any, *, tools: Toolbox, **kwargs: Any) -> None:
         super().__init__(problems, with_calls(rewards), **kwargs)
         self.tools = self._toolbox = tools
         self.instruction = WithTools(self.instruction, tools)
@@ -158,7 +145,7 @@ class ToolVectorEnv(ReasonVectorEnv):
             DataError: One of the next problems cannot be read.
         """
         order = self._check_reset("step")
-        responses = self._check_actions(actions)
+        responses: list[Any] = self._check_actions(actions)
         turns = {
             index: self._toolbox.turn(self._current[index], response, len(self._replies[index]))
             for index, response in enumerate(responses)
@@ -167,17 +154,18 @@ class ToolVectorEnv(ReasonVectorEnv):
         texts = {i: t.graded(responses[i]) for i, t in turns.items() if t.reply is None}
         ended, answered = [*texts], self._answers(texts)
         sums = totals(self.rewards, answered) if answered else []
+        rewards, (is_over, is_call) = np.zeros(self.num_envs), np.zeros((2, self.num_envs), bool)
+        rewards[ended], is_over[ended] = [reward for reward, _ in sums], True
+        is_call[ended] = [turns[index].tool != "" for index in ended]
         infos = self._turn_infos(turns)
         if answered:
-            infos |= self._final_infos(ended, verdict_infos(answered, [parts for _, parts in sums]))
-        rewards, (terminations, truncations) = np.zeros(self.num_envs), _flags(self.num_envs, 2)
-        rewards[ended] = [reward for reward, _ in sums]
-        truncations[ended] = [bool(turns[index].tool) for index in ended]
-        terminations[ended] = ~truncations[ended]
+            infos |= self._final_infos(
+                is_over, verdict_infos(answered, [parts for _, parts in sums])
+            )
         self._move_on(turns, dict(zip(ended, answered, strict=True)))
         self._pose(order)
         infos["next_problem_id"] = self._ids()
-        return self._observations(), rewards, terminations, truncations, infos
+        return self._observations(), rewards, is_over & ~is_call, is_call, infos
 
     @property
     def _indices(self) -> range:
@@ -191,10 +179,10 @@ class ToolVectorEnv(ReasonVectorEnv):
         """Number and problem at each position that is posed."""
         self._replies: list[list[Reply]] = [[] for _ in self._indices]
         self._submitted = {}
-        self._last: dict[int, tuple[Problem, str, Grade]] = {}
+        self._last: dict[int, Answered] = {}
         """Episodes that ended in the last step."""
 
-    def _answers(self, texts: Mapping[int, str]) -> list[tuple[Problem, str, Grade]]:
+    def _answers(self, texts: Mapping[int, str]) -> list[Answered]:
         """Problems with their number of calls, final responses and grades."""
         problems = (_with_count(self._current[i], len(self._replies[i])) for i in texts)
         return list(zip(problems, texts.values(), self._grade(texts), strict=True))
@@ -254,31 +242,21 @@ class ToolVectorEnv(ReasonVectorEnv):
             tool_status=objects([turn.status for turn in each]),
         )
 
-    def _final_infos(self, ended: list[int], verdicts: dict[str, Any]) -> dict[str, Any]:
+    def _final_infos(self, is_over: np.ndarray, verdicts: dict[str, Any]) -> dict[str, Any]:
         """Verdicts and last observations where an episode ended, with masks."""
-        (is_over,) = _flags(self.num_envs, 1)
-        is_over[ended] = True
         grade = verdicts.pop("grade")
         infos: dict[str, Any] = {name: _spread(each, is_over) for name, each in verdicts.items()}
         infos["grade"] = {name: _spread(each, is_over) for name, each in grade.items()}
         infos |= {f"_{name}": is_over.copy() for name in infos}
-        singles = self._single_observations()
-        final_obs = _spread(objects([singles[index] for index in ended]), is_over)
+        final_obs = _spread(objects(self._single_observations())[is_over], is_over)
         masks = {"_final_info": is_over.copy(), "_final_obs": is_over.copy()}
         return {**infos, "final_info": dict(infos), "final_obs": final_obs, **masks}
 
     def _entries(self) -> Sequence[tuple[Problem, str | None, Grade | None]]:
         return [self._last.get(i, (self._current[i], None, None)) for i in self._indices]
 
-    def _check_actions(self, actions: Sequence[Any]) -> list[Any]:
-        if isinstance(actions, list | tuple):
-            texts = super()._check_actions(["" if each is None else each for each in actions])
-            return [None if a is None else t for a, t in zip(actions, texts, strict=True)]
-        return super()._check_actions(actions)
-
-
-def _flags(num_envs: int, count: int) -> np.ndarray:
-    return np.zeros((count, num_envs), dtype=bool)
+    def _check_action(self, action: object, index: int) -> Any:
+        return None if action is None else super()._check_action(action, index)
 
 
 def with_calls(rewards: Mapping[str, Any]) -> Rewards:

@@ -278,12 +278,15 @@ class ReasonVectorEnv(VectorEnv[Observations, Sequence[str], np.ndarray]):
             raise ResetNeeded(f"call reset before {caller}")
         return self._order
 
-    def _check_actions(self, actions: Sequence[str]) -> list[str]:
+    def _check_actions(self, actions: Sequence[str | None]) -> list[str]:
         if isinstance(actions, str) or not isinstance(actions, Sequence | np.ndarray):
             raise TypeError(f"actions are a list of texts, not {type(actions).__name__}")
         if len(actions) != self.num_envs:
             raise ValueError(f"{len(actions)} actions for num_envs={self.num_envs} problems")
-        return [check_text(action, index) for index, action in enumerate(actions)]
+        return [self._check_action(action, index) for index, action in enumerate(actions)]
+
+    def _check_action(self, action: object, index: int) -> str:
+        return check_text(action, index)
 
 
 def _check_numbers(num_envs: int, group_size: int, rank: int, num_ranks: int) -> None:

@@ -26,12 +26,13 @@ Version History:
     v0: Initial version.
 """
 
+import cmath
 import math
 import random
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import chain, combinations
+from itertools import combinations
 from typing import ClassVar, NamedTuple, cast
 
 import numpy as np
@@ -39,7 +40,7 @@ from PIL import Image, ImageDraw
 
 from reasonenv.environment import Environment
 from reasonenv.envs.families import DrawnProblems, choose, is_in_split
-from reasonenv.envs.figures.canvas import BLACK, BLUE, GREEN, RED, Color, Point
+from reasonenv.envs.figures.canvas import BLACK, BLUE, GREEN, RED, Color
 from reasonenv.grading import Grade
 from reasonenv.problem import Problem
 from reasonenv.tools import BadCall, Number, Reply, Toolbox
@@ -57,12 +58,13 @@ _UNITS = 0.02, 0.32
 """Units in a pixel, at least and at most."""
 _NUMBER = re.compile(r"-?[0-9]{1,12}(?:\.[0-9]{1,12})?")
 
-Points = tuple[Point, ...]
+Points = tuple[complex, ...]
+"""Points in pixels, x + iy from the top left."""
 
 
 @dataclass(frozen=True)
 class Figure:
-    """Points of the `COLORS` in this order, in pixels, and a line through some places.
+    """Points of the `COLORS` in this order, and a line through some places.
 
     Args:
         points: The colored points.
@@ -78,27 +80,25 @@ class Figure:
         """The figure, with a violet line through what was measured."""
         image = Image.new("RGB", SIZE, "white")
         pen = ImageDraw.Draw(image)
-        pen.line(self.line, fill=BLACK, width=2)
-        for (x, y), color in zip(self.points, COLORS.values(), strict=False):
+        pen.line(_pairs(self.line), fill=BLACK, width=2)
+        for (x, y), color in zip(_pairs(self.points), COLORS.values(), strict=False):
             pen.ellipse((x - 6, y - 6, x + 6, y + 6), fill=color)
-        pen.line(measured, fill=_VIOLET, width=3)
+        pen.line(_pairs(measured), fill=_VIOLET, width=3)
         return np.array(image)
 
     def measure(self, points: Points) -> float:
         """The distance of two points in units, or the angle at the second of three in degrees."""
         if len(points) == 2:
-            return self.unit * math.dist(*points)
+            return self.unit * abs(points[0] - points[1])
         first, corner, last = points
-        one, two = (math.atan2(y - corner[1], x - corner[0]) for x, y in (first, last))
-        angle = math.degrees(abs(one - two))
-        return min(angle, 360 - angle)
+        return abs(math.degrees(cmath.phase((first - corner) / (last - corner))))
 
     def reading(self, *numbers: Number) -> Reply:
         """The measure of points by their numbers, two of each, in thousandths of the figure."""
         if not all(0 <= number <= 1000 for number in numbers):
             raise BadCall("A point is outside the figure.")
         pairs = zip(numbers[::2], numbers[1::2], strict=True)
-        points = tuple((WIDTH * x / 1000, HEIGHT * y / 1000) for x, y in pairs)
+        points = tuple(complex(WIDTH * x / 1000, HEIGHT * y / 1000) for x, y in pairs)
         if len(points) == 3 and points[1] in points[::2]:
             raise BadCall("An arm has no length.")
         return Reply(_text(self.measure(points)), [self.draw(points)])
@@ -108,7 +108,7 @@ class Ruler:
     """The distance of two points in units."""
 
     name = "ruler"
-    usage = "ruler(x, y, x, y): distance of two points, 0 to 1000 across and down"
+    usage = "ruler(x, y, x, y): distance of two points, in thousandths of width and height"
 
     def __call__(self, scene: Figure, x: Number, y: Number, u: Number, v: Number) -> Reply:
         """The distance, and the figure with a line."""
@@ -149,9 +149,12 @@ class Family(NamedTuple):
     calls: tuple[tuple[int, ...], ...]
 
 
+def _pairs(points: Points) -> list[tuple[float, float]]:
+    return [(point.real, point.imag) for point in points]
+
+
 def _four_points(rng: random.Random) -> tuple[Points, Points]:
-    points = tuple(_point(rng) for _ in COLORS)
-    return points, ()
+    return tuple(_point(rng) for _ in COLORS), ()
 
 
 def _arms(rng: random.Random) -> tuple[Points, Points]:
@@ -162,23 +165,22 @@ def _arms(rng: random.Random) -> tuple[Points, Points]:
 
 
 def _rectangle(rng: random.Random) -> tuple[Points, Points]:
-    x, y = _point(rng)
-    angle, long, short = rng.uniform(0, 2 * math.pi), rng.uniform(100, 300), rng.uniform(100, 200)
-    u, v = x + long * math.cos(angle), y + long * math.sin(angle)
-    right, down = -short * math.sin(angle), short * math.cos(angle)
-    corners = (x, y), (u, v), (u + right, v + down), (x + right, y + down)
-    return corners[:3], (*corners, corners[0])
+    corner, direction = _point(rng), cmath.rect(1, rng.uniform(0, 2 * math.pi))
+    side, other = rng.uniform(100, 300) * direction, rng.uniform(100, 200) * 1j * direction
+    corners = corner, corner + side, corner + side + other, corner + other
+    return corners[:3], (*corners, corner)
 
 
-def _point(rng: random.Random) -> Point:
-    return rng.uniform(_MARGIN, WIDTH - _MARGIN), rng.uniform(_MARGIN, HEIGHT - _MARGIN)
+def _point(rng: random.Random) -> complex:
+    return complex(rng.uniform(0, WIDTH), rng.uniform(0, HEIGHT))
 
 
 def _has_room(points: Points) -> bool:
     """True if points are inside the figure and apart."""
-    return all(
-        _MARGIN <= x <= WIDTH - _MARGIN and _MARGIN <= y <= HEIGHT - _MARGIN for x, y in points
-    ) and all(math.dist(a, b) >= _SHORTEST for a, b in combinations(points, 2))
+    width, height = WIDTH / 2 - _MARGIN, HEIGHT / 2 - _MARGIN
+    middles = (point - complex(WIDTH, HEIGHT) / 2 for point in points)
+    is_inside = all(abs(each.real) <= width and abs(each.imag) <= height for each in middles)
+    return is_inside and all(abs(a - b) >= _SHORTEST for a, b in combinations(points, 2))
 
 
 FAMILIES = {
@@ -234,8 +236,8 @@ def _solution(figure: Figure, family: Family) -> str:
     """The calls on the points, and the answer that their readings give."""
     lines, value = [], 1.0
     for call in family.calls:
-        places = ((x / WIDTH, y / HEIGHT) for x, y in (figure.points[number] for number in call))
-        numbers = [round(1000 * part) for part in chain.from_iterable(places)]
+        pairs = _pairs(tuple(figure.points[number] for number in call))
+        numbers = [round(1000 * part) for x, y in pairs for part in (x / WIDTH, y / HEIGHT)]
         tool = Ruler.name if len(call) == 2 else Protractor.name
         lines.append(f"{tool}({', '.join(map(str, numbers))})")
         value *= float(figure.reading(*numbers).words)

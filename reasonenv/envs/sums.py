@@ -11,9 +11,9 @@ Observation Space: a dict of `system`, which is empty with the prompt "plain", `
 Rewards: accuracy (weight 1), 1 when the answer equals the reference, else 0; calls (weight 0).
 
 Arguments: `terms` and `digits`, at most so many terms, from 2 on, and digits of a term, from 1 on,
-    both drawn evenly; metadata has those of a problem, and its size, "3x2". 3 and 2 are the
-    default, for a tiny model; a model of half a billion weights needs the tool at 12 and 7. An
-    episode has as many calls as `terms`, one more than are needed.
+    both drawn evenly; metadata has those of a problem, and its size, "3x2". 3 and 2, the default,
+    are for a tiny model; 12 and 7 for real ones. An episode has as many calls as `terms`, one more
+    than are needed.
 
 Splits: "train", "test" (sums of its own) and "heldout" (whose first two terms, in this order, and
     the sign between them are of its own). No sum is in two.

@@ -4,10 +4,10 @@ Description:
     Each problem is a plan of rooms, some of them colored, drawn on access, and asks for the number
     of the room of some color. Letters of less than 7 pixels are drawn as bars, as a preview of a
     page does: then the picture is the same whatever the numbers are, and accuracy without the tool
-    is chance, 1 in 89. `zoom(250, 0, 500, 500)` draws a part of the plan anew, larger. Where
+    is chance, 1 in 90. `zoom(250, 0, 500, 500)` draws a part of the plan anew, larger. Where
     letters have 10 pixels and more, the tool is of no use.
 
-Action Space: text; its last line is one call, or else it is the answer, a number from 11 to 99.
+Action Space: text; its last line is one call, or else it is the answer, a number from 10 to 99.
 Observation Space: a dict of `system`, which is empty with the prompt "plain", `question`, and
     `images`: one array [height, width, 3] of uint8, RGB. A reply has one image and no words.
 Rewards: accuracy (weight 1), 1 when the answer equals the reference, else 0; calls (weight 0).
@@ -161,7 +161,7 @@ class Zoom:
     """
 
     name = "zoom"
-    usage = "zoom(left, top, right, bottom): that part, enlarged; 0 to 1000 each"
+    usage = "zoom(left, top, right, bottom): that part, larger; in thousandths of the plan"
 
     def __init__(self, side: int) -> None:
         self.side = side
@@ -230,21 +230,17 @@ class Plans(DrawnProblems):
 
 def _draw_plan(layout: Layout, rng: random.Random) -> Plan:
     count = layout.columns * layout.rows
-    colors = dict(zip(rng.sample(range(count), min(count, len(COLORS))), COLORS, strict=False))
-    # No number is part of what the tool's usage says.
-    rooms = (Room(colors.get(index, ""), rng.randint(11, 99)) for index in range(count))
+    places = rng.sample(range(count), min(count, len(COLORS)))
+    colors = dict(zip(places, rng.sample([*COLORS], len(places)), strict=True))
+    rooms = (Room(colors.get(index, ""), rng.randint(10, 99)) for index in range(count))
     return Plan(layout.columns, tuple(rooms))
 
 
 def call(plan: Plan, index: int) -> str:
     """The call that shows exactly a room."""
-    box, whole = plan.box(index), plan.whole
-    across, down = 1000 / whole.width, 1000 / whole.height
-    corners = (
-        *(box.left * across, box.top * down),
-        *((box.left + box.width) * across, (box.top + box.height) * down),
-    )
-    return f"zoom({', '.join(str(round(corner)) for corner in corners)})"
+    (row, column), rows = divmod(index, plan.columns), len(plan.rooms) // plan.columns
+    ends = column / plan.columns, row / rows, (column + 1) / plan.columns, (row + 1) / rows
+    return f"zoom({', '.join(str(round(1000 * end)) for end in ends)})"
 
 
 def problems(

@@ -20,7 +20,7 @@ from reasonenv.problem import answer_text
 from reasonenv.registration import BUILT_IN, find
 from reasonenv.testing import check_env
 
-NOT_ON_THE_HUB = ("Figures", "WordProblems", "Mixture", "file")
+NOT_ON_THE_HUB = ("Figures", "WordProblems", "Sum", "Zoom", "Measure", "Mixture", "file")
 NAMES = [name for name in BUILT_IN if not name.startswith(NOT_ON_THE_HUB)]
 VISION = "Qwen/Qwen2.5-VL-7B-Instruct"
 

@@ -16,7 +16,7 @@ from reasonenv.problem import Problem
 from reasonenv.rewards import accuracy
 from reasonenv.vector import ReasonVectorEnv
 
-LOCAL = ["Figures-v2", "WordProblems-v0"]
+LOCAL = ["Figures-v2", "WordProblems-v0", "Sum-v0", "Zoom-v0", "Measure-v0"]
 
 
 @pytest.fixture

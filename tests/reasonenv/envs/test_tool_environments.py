@@ -57,6 +57,23 @@ def test_the_oracle_earns_all_with_calls_that_all_succeed(make, id, options, spl
 
 
 @cases
+def test_no_answer_stands_in_a_reply_by_accident(id, options):
+    problem = PROBLEMS[id](**options)[0]
+    toolbox = reasonenv.registration.find(id).toolbox(options)
+    for tool in toolbox.tools:
+        for text in (
+            "",
+            "1, 2",
+            "7 + 7, 1, 1, 1",
+            "5, 5, 5, 5, 5, 5",
+            "9, 9, 1, 1",
+            "-1, -1, 0, 0",
+        ):
+            turn = toolbox.turn(problem, f"{tool.name}({text})", 0)
+            assert turn.status == "ok" or not any(map(str.isdigit, turn.reply.words))
+
+
+@cases
 def test_a_worked_solution_is_the_reference_when_it_is_graded_alone(id, options):
     for problem in PROBLEMS[id](**options)[:20]:
         answer = problem.solution.splitlines()[-1]
@@ -67,7 +84,7 @@ def test_a_worked_solution_is_the_reference_when_it_is_graded_alone(id, options)
 
 
 # A bound on right guesses of 40, at five standard deviations of the chance that the docs state.
-CHANCES = {"Zoom-v0": 1 / 89, "Measure-v0": 1 / 40}
+CHANCES = {"Zoom-v0": 1 / 90, "Measure-v0": 1 / 40}
 
 
 @pytest.mark.parametrize("policy", [policies.blind, policies.at_random])
@@ -85,7 +102,7 @@ def test_without_sight_of_the_reply_accuracy_is_chance(make, id, options, policy
     answers = [problem.answer for problem in PROBLEMS[id](**options, problem_seed=1)[:40]]
     monkeypatch.setattr(policies.blind, "answers", answers, raising=False)
     total, _, _ = policies.play(make(id, options), policy)
-    chance = CHANCES.get(id, 1 / 89)
+    chance = CHANCES.get(id, 1 / 90)
     assert total.sum() <= 40 * chance + 5 * math.sqrt(40 * chance)
     total, _, _ = policies.play(make(id, options), policies.oracle)
     assert total.mean() == 1
@@ -115,6 +132,12 @@ def test_where_the_tool_is_useless_the_posed_plan_differs_with_the_numbers(layou
     scale = 14 if layout == "r2" else 28
     assert (other.draw(other.whole, scale) != problem.images[0]).any()
     assert problem.metadata["is_tool_needed"] is False
+
+
+@pytest.mark.parametrize("layout", ["far", "near"])
+def test_every_color_is_asked_for_in_every_family(layout):
+    problems = zoom.problems(level=2, families=[layout])[:60]
+    assert {problem.metadata["color"] for problem in problems} == {*zoom.COLORS}
 
 
 @pytest.mark.parametrize("level", [1, 2])
