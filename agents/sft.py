@@ -1,6 +1,7 @@
 """Supervised fine-tuning on worked solutions: python -m agents.sft --help.
 
-It works for every environment whose problems have a `solution`.
+It works for every environment whose problems have a `solution`. In an environment with tools the
+solution is an episode: its calls get the replies, which have no loss.
 """
 
 import shutil
@@ -8,14 +9,13 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from itertools import islice, zip_longest
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import torch
 from annotated_types import Interval
-from torch.nn.utils.rnn import pad_sequence
 
 import reasonenv
 from agents.cli.checks import MOST_RESPONSES
@@ -41,9 +41,9 @@ from agents.engines.model import Policy
 from agents.engines.optimizer import Optimization
 from agents.engines.pretrained import model_folder
 from agents.engines.process import computation_dtype, keep_freed_memory, set_threads
-from agents.engines.sampling import Sampling
+from agents.engines.sampling import Row, Sampling, collate
 from agents.engines.torch import TorchEngine
-from agents.episodes import joined
+from agents.episodes import Episodes
 from agents.errors import SaveError, UsageError, typed_errors
 from agents.monitoring.progress_bar import ProgressBar
 from agents.reductions import token_mean
@@ -52,11 +52,10 @@ from agents.storage.atomic_files import sync_all
 from agents.storage.checkpoints import WRITE_ERRORS, failed_write
 from agents.storage.digests import write_digests
 from agents.storage.lock import LOCK, locked
+from agents.training.dynamic_sampling import concatenate
 from reasonenv.console import print_line
 from reasonenv.errors import DataError
 
-Example = tuple[Prompt, list[torch.Tensor], list[Prompt]]
-"""Prompt of a problem, tokens of each response of its solution, and the replies between them."""
 STAGE = ".saving"
 """Folder within the folder of the model, for files that are not all written yet."""
 DISPLAYED = {"loss": ("loss", ".3f"), "solved": ("solved", ".2f")}
@@ -128,13 +127,13 @@ def fine_tune(settings: FineTuning) -> Path:
         with closing(bar):
             for step in range(1, settings.num_steps + 1):
                 batch = list(islice(stream, settings.batch_size))
-                loss, probabilities = train_step(engine, collate(batch))
+                loss, probabilities = train_step(engine, concatenate(batch))
                 bar.show(step, {"loss": loss, "solved": float(np.mean(probabilities))})
     save(folder, engine.policy.model, engine.chat)
     return folder
 
 
-def examples(envs: Any, chat: Chat, settings: FineTuning) -> Iterator[Example]:
+def examples(envs: Any, chat: Chat, settings: FineTuning) -> Iterator[Responses]:
     """Problems and solutions without end, in passes of random order.
 
     A problem that cannot be read, or has no solution, is left out, with a line.
@@ -159,12 +158,8 @@ def examples(envs: Any, chat: Chat, settings: FineTuning) -> Iterator[Example]:
                     print_line(f"left out: {error}", sys.stderr)
 
 
-def example(envs: Any, chat: Chat, index: int) -> Example:
-    """A problem and its solution, of several turns where it has calls of tools.
-
-    Raises:
-        DataError: It has no solution, or one with more calls than there are.
-    """
+def example(envs: Any, chat: Chat, index: int) -> Responses:
+    """The solution of a problem as a response to it; raises DataError where it has none."""
     problem = envs.problems[index]
     if problem.solution is None:
         raise DataError(
@@ -172,35 +167,29 @@ def example(envs: Any, chat: Chat, index: int) -> Example:
             "such as Figures-v2, or add a column 'solution' to your own questions"
         )
     observations, _ = envs.reset(options={"indices": [index]})
-    (prompt,), replies = chat.encode(observations), []
-    texts = envs.tools.responses(problem.solution) if envs.tools else [problem.solution]
-    responses = [chat.encode_response(text) for text in texts]
-    for text, tokens in zip(texts[:-1], responses, strict=False):
-        observations, _, _, is_over, _ = envs.step([text])
-        if is_over[0]:
-            raise DataError(
-                f"problem {problem.id}: its worked solution has more calls than allowed"
-            )
-        new = observations["question"][0], observations["images"][0]
-        replies.append(chat.reply(tokens, *new))
-    return prompt, [*map(torch.tensor, responses)], replies
+    prompts, tools = chat.encode(observations), envs.tools
+    if tools is None:
+        return Solution(chat, [problem.solution]).generate(prompts)
+    solution: Any = Solution(chat, tools.responses(problem.solution))
+    episodes = Episodes(envs, solution, prompts, ())
+    while episodes.goes_on:
+        episodes.step(episodes.respond())
+    return episodes.responses()
 
 
-def collate(batch: Sequence[Example]) -> Responses:
-    """The solutions as responses, with the replies in them."""
-    prompts, solutions, replies = zip(*batch, strict=True)
-    nothing = torch.tensor([], dtype=torch.long)
-    turns = zip_longest(*solutions, fillvalue=nothing)
-    return joined([_turn(prompts, turn) for turn in turns], replies)
+class Solution:
+    """A `RolloutEngine` that gives the responses of a worked solution, in their order."""
 
+    max_response_length = sys.maxsize
 
-def _turn(prompts: tuple[Prompt, ...], solutions: Sequence[torch.Tensor]) -> Responses:
-    """Responses of one turn; those of no tokens are of episodes that have ended."""
-    tokens = pad_sequence(list(solutions), batch_first=True)
-    lengths = torch.tensor([len(solution) for solution in solutions])
-    mask = torch.arange(tokens.shape[1]) < lengths[:, None]
-    texts, finished = ("",) * len(prompts), torch.ones(len(prompts), dtype=torch.bool)
-    return Responses(prompts, tokens, mask, texts, torch.zeros(mask.shape), finished)
+    def __init__(self, chat: Chat, texts: Sequence[str]) -> None:
+        self.chat, self._texts = chat, iter(texts)
+
+    def generate(self, prompts: tuple[Prompt, ...], *_: Any) -> Responses:
+        """The next response."""
+        text = next(self._texts)
+        row = Row(self.chat.encode_response(text), text=text)
+        return collate(prompts, [row], self.chat.ended, log_probs=False)
 
 
 def train_step(engine: TorchEngine, responses: Responses) -> tuple[float, list[float]]:

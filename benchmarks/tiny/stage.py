@@ -26,8 +26,9 @@ from agents.engines.process import computation_dtype, keep_freed_memory, set_thr
 from agents.engines.sampling import Sampling
 from agents.engines.torch import TorchEngine
 from agents.monitoring.progress_bar import ProgressBar
-from agents.sft import DISPLAYED, collate, example, save, train_step
+from agents.sft import DISPLAYED, example, save, train_step
 from agents.storage.lock import locked
+from agents.training.dynamic_sampling import concatenate
 from benchmarks.tiny.choice import ProblemChoice
 from benchmarks.tiny.model import GENERATED, save_untrained, tokenizer_corpus
 from benchmarks.tiny.muon import use_muon
@@ -74,7 +75,7 @@ def train(stage: Stage, folder: Path) -> Path:
         with closing(ProgressBar(steps, of="warm start", displayed=DISPLAYED)) as bar:
             for step in range(1, steps + 1):
                 indices = choice.draw()
-                batch = collate([example(envs, chat, index) for index in indices])
+                batch = concatenate([example(envs, chat, index) for index in indices])
                 loss, probabilities = train_step(engine, batch)
                 choice.update(indices, probabilities)
                 bar.show(step, {"loss": loss, "solved": sum(probabilities) / len(probabilities)})

@@ -27,9 +27,10 @@ from agents.engines.optimizer import Optimization
 from agents.engines.sampling import Sampling
 from agents.engines.torch import TorchEngine
 from agents.errors import ModelError, SaveError, UsageError
-from agents.sft import FineTuning, collate, example, examples, fine_tune, train_step
+from agents.sft import FineTuning, example, examples, fine_tune, train_step
 from agents.storage.digests import damage
 from agents.storage.lock import locked
+from agents.training.dynamic_sampling import concatenate
 from reasonenv.errors import DataError
 
 FEW = FineTuning(num_steps=2, batch_size=4, num_problems=4)
@@ -48,7 +49,7 @@ def weights(folder):
 
 def test_an_example_is_a_problem_with_its_solution_as_the_response(model_and_envs):
     _, chat, envs = model_and_envs
-    responses = collate([example(envs, chat, index) for index in (3, 5)])
+    responses = concatenate([example(envs, chat, index) for index in (3, 5)])
     for row, index in enumerate((3, 5)):
         problem = envs.problems[index]
         tokens = responses.tokens[row][responses.mask[row]].tolist()
@@ -60,10 +61,25 @@ def test_an_example_is_a_problem_with_its_solution_as_the_response(model_and_env
         assert prompt.pixel_values is not None
 
 
+def test_a_solution_with_calls_is_an_episode_whose_replies_have_no_loss(model_and_envs):
+    _, chat, _ = model_and_envs
+    with closing(reasonenv.make("Sum-v0", num_envs=1, terms=4)) as envs:
+        problems = [envs.problems[index] for index in range(99)]
+        index = next(i for i, each in enumerate(problems) if each.metadata["terms"] == 4)
+        problem, responses = problems[index], example(envs, chat, index)
+    own = chat.tokenizer.decode(responses.tokens[0][responses.mask[0]])
+    assert own == "".join(f"{line}<|im_end|>" for line in problem.solution.split("\n"))
+    whole = chat.tokenizer.decode(responses.tokens[0])
+    for line in problem.solution.split("\n")[:-1]:
+        assert f"{line}<|im_end|>\n<|im_start|>user\n" in whole
+    assert f"user\n{problem.answer}<|im_end|>" in whole
+    assert responses.mask[0].int().diff().eq(1).sum() == 3
+
+
 def test_the_loss_is_that_of_solutions_by_transformers_and_falls(model_and_envs):
     model, chat, envs = model_and_envs
     engine = TorchEngine(Policy(model), chat, Sampling(), Optimization(1e-3, 12))
-    responses = collate([example(envs, chat, index) for index in range(4)])
+    responses = concatenate([example(envs, chat, index) for index in range(4)])
     expected = mean_loss(model, responses)
     likelihoods = engine.forward(responses)[0].sum(-1).exp().tolist()
     losses, probabilities = zip(*(train_step(engine, responses) for _ in range(12)), strict=True)
@@ -154,7 +170,7 @@ def test_problems_come_in_passes_and_bad_rows_are_left_out_in_a_line_each(tiny_f
         ]
         envs.problems = Rows(rows[:8])
         stream = examples(envs, chat, FEW)
-        drawn = [chat.decode(next(stream)[1][:-1].tolist()) for _ in range(6)]
+        drawn = [chat.decode(next(stream).tokens[0, :-1].tolist()) for _ in range(6)]
     assert sorted(drawn[:3]) == sorted(drawn[3:]) == sorted(rows[k].answer for k in (0, 4, 6))
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == len(set(lines)) <= 5
@@ -182,7 +198,12 @@ def test_a_template_and_stop_strings_are_trained_with_and_saved(base_model, tmp_
     path = tmp_path / "template.jinja"
     path.write_text("{% for m in messages %}Q: {{ m.content }}\n{% endfor %}A:")
     trained = []
-    monkeypatch.setattr(sft, "collate", lambda batch: trained.append(collate(batch)) or trained[-1])
+
+    def joined(batch):
+        trained.append(concatenate(batch))
+        return trained[-1]
+
+    monkeypatch.setattr(sft, "concatenate", joined)
     stop = ("e", "\nQ:")
     folder = tune_on_words(base_model, tmp_path / "out", chat_template=path, stop=stop)
     assert posed(folder) == ("Q: Add.\nQ: 1 + 1?\nA:", ("e", "\nQ:"))
@@ -210,8 +231,8 @@ def test_a_solution_stands_apart_from_plain_text_and_directly_after_a_template(
     for folder, between in ((base_model, "Answer: "), (tiny_folder, "assistant\n")):
         _, chat = load_model(str(folder), torch.device("cpu"), torch.float32)
         with closing(reasonenv.make("WordProblems-v0", num_envs=1)) as envs:
-            prompt, solution = example(envs, chat, 0)
-            tokens = [*prompt.token_ids, *solution.tolist()]
+            solution = example(envs, chat, 0)
+            tokens = [*solution.prompts[0].token_ids, *solution.tokens[0].tolist()]
             text = chat.tokenizer.decode(tokens)
             assert text.endswith(f"{between}{envs.problems[0].solution}<|im_end|>")
 
