@@ -1,7 +1,7 @@
 """The warm start of the model for tools: python -m benchmarks.tiny.tools --help.
 
 It begins with the tiny model, which reads digits, under a tokenizer of the words of Sum-v0 and
-Zoom-v0, and has two stages on their worked episodes, half of each in a batch: right calls, then a
+Zoom-v0, and has two stages on their worked episodes, equally many in a batch: right calls, then a
 few steps on episodes with mistakes, so that reinforcement learning has something to unlearn.
 """
 
@@ -9,7 +9,7 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,14 +27,15 @@ from agents.engines.process import keep_freed_memory, set_threads
 from agents.engines.sampling import Sampling
 from agents.engines.torch import TorchEngine
 from agents.monitoring.progress_bar import ProgressBar
-from agents.sft import DISPLAYED, collate, example, save, train_step
+from agents.sft import DISPLAYED, example, save, train_step
 from agents.storage.lock import locked
+from agents.training.dynamic_sampling import concatenate
 from benchmarks.tiny.mistakes import Mistaken
 from benchmarks.tiny.model import save_untrained
 from benchmarks.tiny.muon import use_muon
 from benchmarks.tiny.recipe import pack
 
-ENVS: Mapping[str, Mapping[str, Any]] = {"Sum-v0": {}, "Zoom-v0": {"level": 2}}
+ENVS = (("Sum-v0", {}), ("Zoom-v0", {"level": 1}), ("Zoom-v0", {"level": 2}))
 """Environments, with the arguments of what the model is for."""
 ROLES = ["system\n", "user\n", "assistant\n"] * 40
 """Words of the chat template, for the corpus of the tokenizer."""
@@ -46,7 +47,7 @@ TIED = ("embed_tokens.weight", "lm_head.weight")
 class EpisodeStage:
     """Supervised fine-tuning with Muon on worked episodes; see `Mistaken` for their mistakes."""
 
-    envs: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: ENVS)
+    envs: Sequence[tuple[str, Mapping[str, Any]]] = ENVS
     """Environments with their arguments."""
     model: str = "tiny"
     """'tiny', which gets another tokenizer, or the folder of a model."""
@@ -86,7 +87,7 @@ def train(stage: EpisodeStage, folder: Path) -> Path:
         for step in range(1, steps + 1):
             indices = _indices(step, stage.batch_size // len(parts))
             batch = [example(envs, chat, index) for envs in parts for index in indices]
-            loss, probabilities = train_step(engine, collate(batch))
+            loss, probabilities = train_step(engine, concatenate(batch))
             bar.show(step, {"loss": loss, "solved": sum(probabilities) / len(probabilities)})
     save(folder, model, chat)
     return folder
@@ -95,7 +96,7 @@ def train(stage: EpisodeStage, folder: Path) -> Path:
 def environments(stage: EpisodeStage) -> list[Any]:
     """The environments of a stage, with its mistakes in their solutions."""
     parts = []
-    for name, options in stage.envs.items():
+    for name, options in stage.envs:
         envs = reasonenv.make(name, num_envs=1, problem_seed=stage.problem_seed, **options)
         envs.problems = Mistaken(envs.problems, stage.slip, stage.guess, stage.waste)
         parts.append(envs)

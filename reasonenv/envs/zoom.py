@@ -21,7 +21,7 @@ Levels:
     ===== ====== ======= ================= ============ ========= ============== =====
     level family rooms   pixels of a unit  posed        letters   reply at most  calls
     ===== ====== ======= ================= ============ ========= ============== =====
-    1, 2  far    4 x 2   7                 112 x 56     bars      112 x 112      2
+    1, 2  far    2 x 4   7                 56 x 112     bars      112 x 112      2
     2     near   2 x 1   28                224 x 112    21 pixels 112 x 112      2
     3     r1     4 x 3   28                448 x 336    21 pixels 448 x 448      4
     3     r2     8 x 6   14                448 x 336    10 pixels 448 x 448      4
@@ -78,7 +78,7 @@ class Layout(NamedTuple):
     scale: float
 
 
-_FAR, _NEAR = Layout("far", 4, 2, 7), Layout("near", 2, 1, 28)
+_FAR, _NEAR = Layout("far", 2, 4, 7), Layout("near", 2, 1, 28)
 _LARGE = (
     *(Layout("r1", 4, 3, 28), Layout("r2", 8, 6, 14)),
     *(Layout("r4", 16, 12, 7), Layout("r8", 32, 24, 3.5)),
@@ -136,13 +136,24 @@ class Plan:
             side = ROOM * drawn
             if -side < x < image.width and -side < y < image.height:
                 _draw_room(pen, room, (x, y), drawn)
+        self._draw_outer_wall(pen, part, drawn)
         return np.array(image if drawn == scale else image.resize(size, Image.Resampling.BOX))
+
+    def _draw_outer_wall(self, pen: ImageDraw.ImageDraw, part: Box, scale: float) -> None:
+        x, y = -part.left * scale, -part.top * scale
+        end = x + self.whole.width * scale - 1, y + self.whole.height * scale - 1
+        pen.rectangle((x, y, *end), None, BLACK, 3 * _wall(scale))
+
+
+def _wall(scale: float) -> int:
+    """Pixels of a wall at a scale."""
+    return max(1, round(scale / 14))
 
 
 def _draw_room(pen: ImageDraw.ImageDraw, room: Room, corner: tuple[float, float], scale: float):
     x, y = corner
-    fill, wall = COLORS.get(room.color, _WHITE), max(1, round(scale / 14))
-    pen.rectangle((x, y, x + ROOM * scale - 1, y + ROOM * scale - 1), fill, BLACK, wall)
+    end, fill = (x + ROOM * scale - 1, y + ROOM * scale - 1), COLORS.get(room.color, _WHITE)
+    pen.rectangle((x, y, *end), fill, BLACK, _wall(scale))
     if scale < _LEGIBLE:
         bar = x + 1.2 * scale, y + 1.2 * scale, x + 2.8 * scale - 1, y + 1.8 * scale
         pen.rectangle(bar, _GREY)

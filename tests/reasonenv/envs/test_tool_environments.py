@@ -150,7 +150,7 @@ def test_plans_of_a_tiny_model_are_whole_tiles_and_a_digit_of_a_reply_fills_one(
         index = next(
             i for i, r in enumerate(problem.scene.rooms) if str(r.number) in problem.answer
         )
-        image = toolbox.turn(problem, zoom._call(problem.scene, index), 0).reply.images[0]
+        image = toolbox.turn(problem, zoom.call(problem.scene, index), 0).reply.images[0]
         tiles = image.reshape(4, TILE, 4, TILE, 3).min(axis=(1, 3, 4))
         assert image.shape == (4 * TILE, 4 * TILE, 3)
         assert (tiles[1, 1:3] == 0).all(), "a digit is in each of these two tiles"
