@@ -16,7 +16,7 @@ from agents.engines.model import Policy
 from agents.engines.pretrained import EMBEDDED, model_folder
 from agents.engines.sampling import Sampling
 from agents.engines.transformers import TransformersSampler
-from agents.episodes import Episodes
+from agents.evaluate.evaluator import EvaluationTask, evaluate
 from agents.storage.digests import damage
 from benchmarks.tiny import tools
 from benchmarks.tiny.mistakes import Mistaken
@@ -41,30 +41,32 @@ def test_it_is_the_model_of_the_environments_that_it_was_made_for(env, options):
     assert find(env).default_model(options) == "tiny-tools"
 
 
+@pytest.fixture(scope="module")
+def sampler():
+    model, chat = load_model(str(FOLDER), torch.device("cpu"), torch.float32)
+    return TransformersSampler(Policy(model), chat, Sampling(1.0, chat.banned), 128, 64)
+
+
 @pytest.mark.parametrize(("env", "options"), TASKS[:2])
-def test_it_calls_the_tool_rightly_and_solves_some_problems_and_not_all(env, options):
-    calls, accuracy = played(FOLDER, env, options, 64)
-    assert calls["first"] > 0.5
-    assert calls["bad"] < 0.05
-    assert 0.15 < accuracy < 0.7
+def test_it_calls_the_tool_rightly_and_solves_some_problems_and_not_all(sampler, env, options):
+    task = EvaluationTask(env=env, env_options=options, split="heldout", num_problems=64)
+    result = evaluate(sampler, task)
+    calls, bad_calls = (np.array([row[k] for row in result.rows]) for k in ("calls", "bad_calls"))
+    assert (calls > 0).mean() > 0.5
+    assert bad_calls.sum() < 0.05 * calls.sum()
+    assert 0.15 < result.accuracy < 0.7
 
 
-@torch.no_grad()
-def played(folder, env, options, count):
-    """On held-out problems: shares of first responses that call and of bad calls; accuracy."""
-    model, chat = load_model(str(folder), torch.device("cpu"), torch.float32)
-    sampler = TransformersSampler(Policy(model), chat, Sampling(1.0, chat.banned), 128, count)
-    with closing(reasonenv.make(env, num_envs=count, split="heldout", **options)) as envs:
-        observations, _ = envs.reset(seed=0)
-        episodes = Episodes(envs, sampler, sampler.encode(observations), (0,))
-        first = episodes.respond()
-        episodes.step(first)
-        while not episodes.is_over:
-            episodes.step(episodes.respond())
-        called = [envs.tools.call(response) is not None for response in first]
-    counts = episodes.counts
-    bad = counts["bad_calls"].sum() / counts["calls"].sum()
-    return {"first": np.mean(called), "bad": bad}, episodes.infos["accuracy"].mean()
+def test_an_evaluation_has_the_calls_of_each_kind_of_problem(sampler):
+    result = evaluate(sampler, EvaluationTask(env="Sum-v0", num_problems=16))
+    sizes = {row["kind"] for row in result.rows}
+    assert sizes == result.calls.keys() == result.by.keys()
+    assert len(sizes) > 1
+    for size in sizes:
+        own = [row["calls"] for row in result.rows if row["kind"] == size]
+        assert result.summary()["calls"][size] == np.mean(own)
+    alone = EvaluationTask(env="Sum-v0", env_options={"max_calls": 0}, num_problems=2)
+    assert "calls" not in evaluate(sampler, alone).summary()
 
 
 def rewards_of_solutions(env, options, **mistakes):

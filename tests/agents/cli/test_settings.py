@@ -6,8 +6,9 @@ import gymnasium
 import pytest
 
 from agents.cli.checks import check_run
-from agents.cli.defaults import LAPTOP, PAPER, defaults
+from agents.cli.defaults import EPISODES, LAPTOP, PAPER, defaults
 from agents.cli.flags import parse_run
+from agents.cli.model_choice import check_suits
 from agents.cli.settings import Run, environment_options
 from agents.cpgd import CPGD
 from agents.engines.optimizer import Optimization
@@ -29,6 +30,13 @@ def test_an_environment_brings_its_model_and_a_model_its_numbers():
 def test_the_tiny_model_brings_its_own_numbers_to_any_environment():
     assert defaults("MMK12-v0", "tiny") == replace(Run(), env="MMK12-v0")
     assert defaults("Figures-v2", "some/folder").learning_rate == PAPER["learning_rate"]
+
+
+@pytest.mark.parametrize("model", [None, "tiny", "tiny-tools"])
+def test_episodes_of_several_turns_have_room_for_replies(model):
+    run = defaults("Sum-v0", model)
+    assert run == replace(Run(), env="Sum-v0", model=model or "tiny-tools", **EPISODES)
+    assert run.max_response_length > Run().max_response_length
 
 
 def test_a_folder_with_a_tiny_model_brings_the_numbers_of_the_tiny_model(tiny_folder):
@@ -61,7 +69,9 @@ def test_an_unknown_environment_is_told_the_nearest():
         defaults("MMK-v0")
 
 
-@pytest.mark.parametrize("run", [defaults(), defaults("MMK12-v0"), defaults("WordProblems-v0")])
+@pytest.mark.parametrize(
+    "run", [defaults(env) for env in (None, "MMK12-v0", "WordProblems-v0", "Zoom-v0")]
+)
 def test_the_defaults_fit_each_other(run):
     check_run(run)
 
@@ -203,3 +213,18 @@ def test_a_default_buffer_leaves_half_of_shorter_responses(length, buffer):
 def test_a_reward_that_does_not_fit_is_one_line(options, reward, line):
     with pytest.raises(UsageError, match=f"^{line}[^\\n]*$"):
         environment_options(options, None, reward)
+
+
+@pytest.mark.parametrize(
+    ("model", "env", "words"),
+    [
+        ("tiny", "Sum-v0", "tiny reads Figures-v2 at levels 1 and 2 alone: for Sum-v0 take tiny-"),
+        ("tiny-tools", "Figures-v2", "of Zoom-v0 at levels 1 and 2 alone: for Figures-v2 take tiny"),
+        ("tiny", "Figures-v2", ""),
+        ("tiny-tools", "Zoom-v0", ""),
+    ],
+)
+def test_a_model_of_the_package_on_problems_of_others_says_what_it_is_for(model, env, words):
+    line = check_suits(replace(Run(), model=model), env, ())
+    assert words in line
+    assert bool(words) == bool(line)
