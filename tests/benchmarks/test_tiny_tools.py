@@ -97,7 +97,7 @@ def test_solutions_without_a_slip_are_right_with_a_call_or_without(env, options)
 def test_solutions_with_a_slip_in_every_call_are_wrong(env, options):
     rewards, calls = rewards_of_solutions(env, options, slip=1.0, guess=0.0, waste=1.0)
     assert calls.all()
-    assert rewards.mean() < 0.1  # the next room may have the same number, and slips may cancel out
+    assert rewards.mean() < 0.3  # slips may cancel out, the next room may have the same number
 
 
 def test_a_trial_of_the_factory_writes_a_model_with_its_recipe_and_digests(tmp_path, capsys):

@@ -219,7 +219,7 @@ def test_a_reward_that_does_not_fit_is_one_line(options, reward, line):
     ("model", "env", "words"),
     [
         ("tiny", "Sum-v0", "tiny reads Figures-v2 at levels 1 and 2 alone: for Sum-v0 take tiny-"),
-        ("tiny-tools", "Figures-v2", "of Zoom-v0 at levels 1 and 2 alone: for Figures-v2 take tiny"),
+        ("tiny-tools", "Figures-v2", "at levels 1 and 2 alone: for Figures-v2 take tiny"),
         ("tiny", "Figures-v2", ""),
         ("tiny-tools", "Zoom-v0", ""),
     ],
