@@ -70,6 +70,8 @@ def dry_run(run: Run, learner: Learner, response: str | None = None) -> None:
     steps = checkpoints.steps(folder)
     last = checkpoints.path_of(folder, max(steps)) if steps else None
     env, missing = _environment(run)
+    if env is not None and env.tools is not None and _is_here(run.model):
+        setup.check_turns(run, learner, env.tools, _chat(run))
     line = check_suits(run, run.env, env.problems) if env and _is_here(run.model) else ""
     sections = {
         setup.summary(run, learner, last).splitlines()[0]: line,
@@ -202,7 +204,9 @@ def _boxed(reference: str, prompt: str) -> str:
 
 def _reward(run: Run, env: Any, response: str) -> str:
     env.reset(seed=run.seed)
-    _, reward, _, _, infos = env.step(response)
+    reply, reward, _, _, infos = env.step(response)
+    if "answer" not in infos:
+        return f"a call, and its reply: {short(reply['question'])}"
     parts = [f"{weight:g} x {name} {infos[name]:g}" for name, (weight, _) in env.rewards.items()]
     verdict = f"answer {infos['answer']!r} ({infos['status']})"
     return f"{reward:g} = {' + '.join(parts)}, {verdict}: {short(' '.join(response.split()))}"

@@ -53,7 +53,8 @@ class Episodes:
             engine: Of this rank, where ranks sample together; None for a process alone.
         """
         num = envs.num_envs
-        self._envs, self._sampler, self._seed, self._engine = envs, sampler, seed, engine
+        self._envs, self._seed, self._engine = envs, seed, engine
+        self._sampler: Any = sampler
         self._prompts = tuple(prompts)
         self._turns: list[Responses] = []
         self._replies: list[list[Prompt]] = [[] for _ in prompts]
@@ -110,6 +111,8 @@ class Episodes:
         self.observations = observations
         self.infos = infos if len(self._turns) == 1 else _merged(self.infos, infos, ended)
         self.is_open = self.is_open & ~ended
+        if len(self._turns) == 1 and self.goes_on:
+            self._sampler.chat.check_turns()
         self._prompts = tuple(
             self._next(row, observations) if self.is_open[row] else RESTING
             for row in range(len(self._prompts))
@@ -129,8 +132,7 @@ class Episodes:
 
     def _next(self, row: int, observations: Mapping[str, Sequence[Any]]) -> Prompt:
         """Prompt of the next turn; `RESTING` for an episode to be closed."""
-        sampler: Any = self._sampler
-        responses = self._turns[-1]
+        sampler, responses = self._sampler, self._turns[-1]
         if self._finished[row]:
             tokens = responses.tokens[row, responses.present[row]].tolist()
             new = observations["question"][row], observations["images"][row]

@@ -140,8 +140,6 @@ def _episodes(options: GenerationArguments, evaluation: EvaluationArguments) -> 
     name, arguments = str(options.env), options.env_options
     envs: Any = reasonenv.make(name, num_envs=num, group_size=num, **arguments)
     with closing(envs), loaded_sampler(evaluation) as sampler:
-        if envs.tools is not None:
-            sampler.chat.check_turns()  # pyright: ignore[reportAttributeAccessIssue] - has one
         observations, _ = envs.reset(seed=options.seed)
         _show("problem", _words(observations, 0))
         episodes = Episodes(envs, sampler, sampler.encode(observations), (options.seed,))

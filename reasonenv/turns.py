@@ -31,6 +31,8 @@ def calls(response: str, problem: Problem, grade: Grade) -> float:
     return float(cast("int", problem.metadata.get("calls", 0)))
 
 
+_UNPOSED = -1
+"""Number of calls of an episode whose problem is to be posed yet."""
 calls.bounds = (0.0, math.inf)  # pyright: ignore[reportFunctionMemberAccess]
 
 
@@ -147,7 +149,7 @@ class ToolVectorEnv(ReasonVectorEnv):
         order = self._check_reset("step")
         responses: list[Any] = self._check_actions(actions)
         turns = {
-            index: self._toolbox.turn(self._current[index], response, len(self._replies[index]))
+            index: self._toolbox.turn(self._current[index], response, self._num_calls[index])
             for index, response in enumerate(responses)
             if response is not None
         }
@@ -159,9 +161,8 @@ class ToolVectorEnv(ReasonVectorEnv):
         is_call[ended] = [turns[index].tool != "" for index in ended]
         infos = self._turn_infos(turns)
         if answered:
-            infos |= self._final_infos(
-                is_over, verdict_infos(answered, [parts for _, parts in sums])
-            )
+            verdicts = verdict_infos(answered, [parts for _, parts in sums])
+            infos |= self._final_infos(is_over, verdicts)
         self._move_on(turns, dict(zip(ended, answered, strict=True)))
         self._pose(order)
         infos["next_problem_id"] = self._ids()
@@ -177,14 +178,15 @@ class ToolVectorEnv(ReasonVectorEnv):
         """Position in the order of the first problem of the batch of each episode."""
         self._posed: dict[int, tuple[int, Problem]] = {}
         """Number and problem at each position that is posed."""
-        self._replies: list[list[Reply]] = [[] for _ in self._indices]
+        self._num_calls = [_UNPOSED] * self.num_envs
+        self._latest: list[Observation] = [Observation()] * self.num_envs
         self._submitted = {}
         self._last: dict[int, Answered] = {}
         """Episodes that ended in the last step."""
 
     def _answers(self, texts: Mapping[int, str]) -> list[Answered]:
         """Problems with their number of calls, final responses and grades."""
-        problems = (_with_count(self._current[i], len(self._replies[i])) for i in texts)
+        problems = (_with_count(self._current[i], self._num_calls[i]) for i in texts)
         return list(zip(problems, texts.values(), self._grade(texts), strict=True))
 
     def _move_on(self, turns: Mapping[int, Turn], ended: Mapping[int, Any]) -> None:
@@ -192,8 +194,10 @@ class ToolVectorEnv(ReasonVectorEnv):
         self._last = dict(ended)
         for index, turn in turns.items():
             if turn.reply is not None:
-                self._replies[index].append(turn.reply)
+                self._num_calls[index] += 1
+                self._latest[index] = observation_of(turn.reply)
             else:
+                self._num_calls[index] = _UNPOSED
                 self._starts[index] += self._stride
         self._position = max(self._starts)
 
@@ -214,28 +218,27 @@ class ToolVectorEnv(ReasonVectorEnv):
             for at in dict.fromkeys(places)
         }
         self.num_left_out = sum(number != order[at] for at, (number, _) in self._posed.items())
-        before = self._current or [None] * self.num_envs
-        self._current = [self._posed[at][1] for at in places]
-        for index in self._indices:
-            if index in self._last or self._current[index] is not before[index]:
-                self._replies[index] = []
-                self._submitted.pop(index, None)
+        before, self._current = self._current, [self._posed[at][1] for at in places]
+        begun = [
+            index
+            for index, problem in enumerate(self._current)
+            if self._num_calls[index] == _UNPOSED or problem is not before[index]
+        ]
+        observations = {
+            at: make_observation(self._posed[at][1], self.instruction)
+            for at in {places[index] for index in begun}
+        }
+        for index in begun:
+            self._num_calls[index] = 0
+            self._latest[index] = Observation(observations[places[index]])
+            self._submitted.pop(index, None)
 
     def _single_observations(self) -> list[Observation]:
-        posed = {
-            at: make_observation(problem, self.instruction)
-            for at, (_, problem) in self._posed.items()
-        }
-        return [
-            observation_of(self._replies[index][-1])
-            if self._replies[index]
-            else Observation(posed[self._place(index)])
-            for index in self._indices
-        ]
+        return self._latest
 
     def _turn_infos(self, turns: Mapping[int, Turn]) -> dict[str, Any]:
         each = [turns.get(index, Turn()) for index in self._indices]
-        count = [len(self._replies[i]) if i in turns else -1 for i in self._indices]
+        count = [self._num_calls[i] if i in turns else -1 for i in self._indices]
         return ShortDict(
             turn=np.array(count),
             tool=objects([turn.tool for turn in each]),
@@ -248,9 +251,9 @@ class ToolVectorEnv(ReasonVectorEnv):
         infos: dict[str, Any] = {name: _spread(each, is_over) for name, each in verdicts.items()}
         infos["grade"] = {name: _spread(each, is_over) for name, each in grade.items()}
         infos |= {f"_{name}": is_over.copy() for name in infos}
-        final_obs = _spread(objects(self._single_observations())[is_over], is_over)
-        masks = {"_final_info": is_over.copy(), "_final_obs": is_over.copy()}
-        return {**infos, "final_info": dict(infos), "final_obs": final_obs, **masks}
+        last = _spread(objects(self._latest)[is_over], is_over)
+        final = {"final_info": dict(infos), "final_obs": last}
+        return infos | final | {f"_{name}": is_over.copy() for name in final}
 
     def _entries(self) -> Sequence[tuple[Problem, str | None, Grade | None]]:
         return [self._last.get(i, (self._current[i], None, None)) for i in self._indices]

@@ -114,8 +114,8 @@ class Chat:
                 f"a stop string, {self.stop[0]!r}, does not end a turn: episodes of several turns "
                 "need a model with a chat template, without --stop"
             )
-        user, thought, answer = islice(_marks(), 3)
-        response = f"<think>\n{thought}\n</think>\n\n{answer}"
+        user, thinking, answer = islice(_marks(), 3)
+        response = f"<think>\n{thinking}\n</think>\n\n{answer}"
         content: Any = [{"type": "image"}, {"type": "text", "text": user}]
         question = {"role": "user", "content": content if self.image_processor else user}
         turn = [question, {"role": "assistant", "content": response}]
@@ -169,11 +169,10 @@ class Chat:
     def reply(
         self, response: Sequence[int], question: str, images: Sequence[np.ndarray] = ()
     ) -> Prompt:
-        """What a reply of the environment appends to a response.
+        """Tokens and images that a reply of the environment appends to a response.
 
-        It is the end token, unless that was sampled, the reply's words and images as a message of
-        the user, and the start of the next response. The words make no special token, whatever they
-        are.
+        The end token, unless that was sampled, the reply's words and images as a message of the
+        user, and the start of the next response. No words make a special token.
 
         Args:
             response: Its tokens.

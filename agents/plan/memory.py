@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from agents.cli.settings import Run
+from agents.cli.settings import Run, environment_options
 from agents.engines.deepspeed import complete
 from agents.engines.optimizer import Optimization
 from agents.engines.process import computation_dtype, has_half_weights
@@ -22,6 +22,7 @@ from agents.plan.formulas import GIB, Sharding
 from agents.plan.shapes import Shape, read_shape
 from agents.storage.json_files import read_json
 from reasonenv.console import short
+from reasonenv.registration import find
 
 CONTEXT = 1.0
 """GiB of a GPU for CUDA's context, NCCL and libraries."""
@@ -70,6 +71,8 @@ class MemoryPlan:
     """Text tokens of the longest prompt."""
     num_images: int = 1
     """Images of a problem, for vision models."""
+    num_reply_images: int = 0
+    """Images of all replies of tools in an episode; their tokens count to the response's."""
 
     @property
     def _autocasts(self) -> bool:
@@ -247,7 +250,9 @@ class MemoryPlan:
             image = formulas.image_bytes(
                 shape.tower, run.max_pixels, self.size, trained=trained, checkpointing=checkpointing
             )
-            parts["images"] = num_prompts * self.num_images * image
+            rows = num_answers / (run.max_response_length if shape.packs else self.length)
+            num_images = num_prompts * self.num_images + rows * self.num_reply_images
+            parts["images"] = num_images * image
         return {name: value / GIB for name, value in parts.items()}
 
     @property
@@ -347,6 +352,7 @@ def plan_run(run: Run, learner: Learner, *, num_gpus: int, **machine: Any) -> Me
             "tensor_parallel_size a number of GPUs"
         )
     context, trust = learner.second_context, {"trust_remote_code": run.trust_remote_code}
+    tools = find(run.env).toolbox(environment_options(run.env_options, run.data))
     return MemoryPlan(
         run=run,
         shape=read_shape(run.model, **trust),
@@ -355,6 +361,7 @@ def plan_run(run: Run, learner: Learner, *, num_gpus: int, **machine: Any) -> Me
         num_teacher=read_shape(run.teacher, **trust).num_weights if run.teacher else 0,
         distils=context is not None and context.divergence is not None,
         num_gpus=num_gpus,
+        num_reply_images=tools.max_calls * tools.max_images if tools else 0,
         **machine,
     )
 

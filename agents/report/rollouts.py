@@ -110,7 +110,7 @@ def _replies(row: Row, folder: Path, rollouts: Rollouts) -> dict[str, Any]:
         for reply in row["replies"]
     ]
     spans = ((reply["start"], reply["stop"]) for reply in row["replies"])
-    return {"replies": [[*span, shown] for span, shown in zip(spans, images, strict=True)]}
+    return {"replies": [[*span, each] for span, each in zip(spans, images, strict=True)]}
 
 
 def _paths(names: Sequence[str], folder: Path) -> list[Path]:

@@ -138,7 +138,7 @@ def _with_second_turn(
 ) -> Responses:
     """The responses, each with a reply that shows its problem's images, and a second response."""
     rows = [x[own].tolist() for x, own in zip(responses.tokens, responses.present, strict=True)]
-    replies = [chat.reply(row, "1", shown) for row, shown in zip(rows, images, strict=True)]
+    replies = [chat.reply(row, "1", each) for row, each in zip(rows, images, strict=True)]
     parts = zip(responses.prompts, rows, replies, strict=True)
     # The first response does not shorten the second.
     prompts = tuple(replace(p.followed_by(row, reply), row_size=0) for p, row, reply in parts)

@@ -70,15 +70,16 @@ _LEGIBLE = TILE / 3
 
 
 class Layout(NamedTuple):
-    """A family of plans: columns and rows of rooms, and pixels of a unit as they are posed."""
+    """A family of plans: rooms, colored ones among them, and pixels of a unit as it is posed."""
 
     name: str
     columns: int
     rows: int
     scale: float
+    colored: int = len(COLORS)
 
 
-_FAR, _NEAR = Layout("far", 2, 4, 7), Layout("near", 2, 1, 28)
+_FAR, _NEAR = Layout("far", 2, 4, 7, 1), Layout("near", 2, 1, 28, 1)
 _LARGE = (
     *(Layout("r1", 4, 3, 28), Layout("r2", 8, 6, 14)),
     *(Layout("r4", 16, 12, 7), Layout("r8", 32, 24, 3.5)),
@@ -241,7 +242,7 @@ class Plans(DrawnProblems):
 
 def _draw_plan(layout: Layout, rng: random.Random) -> Plan:
     count = layout.columns * layout.rows
-    places = rng.sample(range(count), min(count, len(COLORS)))
+    places = rng.sample(range(count), layout.colored)
     colors = dict(zip(places, rng.sample([*COLORS], len(places)), strict=True))
     rooms = (Room(colors.get(index, ""), rng.randint(10, 99)) for index in range(count))
     return Plan(layout.columns, tuple(rooms))

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from agents.engines.sampling import Sampling
 from agents.episodes import Episodes
 from agents.rollout import Responses
 
@@ -63,6 +64,12 @@ class Asked:
         self.prompts.append(prompts)
         self.seeds.append(seed)
         return self.sampler.generate(prompts, seed, finished)
+
+
+def brief(chat: Any) -> Sampling:
+    """Of few tokens besides the end token, so that responses end soon."""
+    few = {*chat.eos, *chat.tokenize("What is the sum? How many?")[:12]}
+    return Sampling(1.0, tuple(sorted({*range(chat.vocabulary)} - few)))
 
 
 def play(envs: Any, sampler: Any, prompts, seed=(0,), engine=None) -> tuple[Responses, Episodes]:

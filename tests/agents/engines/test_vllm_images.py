@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 import torch
 from helpers import tiny_engines
+from helpers.episodes import Written, brief, play
 from helpers.vllm_model import BOUND, OPTIONS, differences, token_lists
 from helpers.vllm_served import served
 
@@ -53,6 +54,17 @@ def check(sampler, engine, seed=0) -> None:
     check_power(engine, responses)
 
 
+def check_episodes(sampler, engine) -> None:
+    """That log-probabilities are the trainer's in all turns, with images in the first and later."""
+    sampler.sampling = engine.sampling = brief(engine.chat)
+    sampler.max_response_length, turns = 160, (3, 1, 2, 3)
+    prompts = engine.chat.encode(tiny_engines.observations((2, 0, 1, 1)))
+    responses, _ = play(Written(turns, (1, 0, 0)), sampler, prompts)
+    assert differences(engine, responses).max() < BOUND
+    assert sum(map(len, responses.replies)) == sum(turns) - len(turns)
+    check_power(engine, responses)
+
+
 def check_power(engine, responses) -> None:
     """That log-probabilities depend on the vision tower by far more than the bound."""
     before = engine.forward(responses)[0].detach()
@@ -62,7 +74,8 @@ def check_power(engine, responses) -> None:
     with torch.no_grad():
         for name, weight in engine.policy.named_parameters():
             weight.copy_(weights[name])
-    images = torch.tensor([bool(prompt.images) for prompt in responses.prompts])
+    pairs = zip(responses.prompts, responses.replies, strict=True)
+    images = torch.tensor([any(part.images for part in (p, *replies)) for p, replies in pairs])
     moved = (after - before).abs().amax(-1)
     assert (moved[images] > 100 * BOUND).all()
     assert (moved[~images] == 0).all()
@@ -83,6 +96,13 @@ def test_vllm_reads_images_as_transformers_does_after_every_handover(started, ti
         change(engine, step)
         started.load_weights(engine.checkpoint_weights())
         check(started, engine, step)
+
+
+def test_vllm_has_the_log_probabilities_of_an_episode_with_images(started, tiny_folder):
+    engine = trainer(tiny_folder)
+    started.load_weights(engine.checkpoint_weights())
+    check_episodes(started, engine)
+    started.max_response_length = LENGTH
 
 
 def test_vllm_reads_images_after_a_sleep_that_loses_all_weights(started, tiny_folder, monkeypatch):
@@ -113,3 +133,4 @@ def test_a_server_reads_images_as_transformers_does_after_every_handover(tiny_fo
             change(engine, step)
             sampler.load_weights(engine.checkpoint_weights())
             check(sampler, engine, step)
+        check_episodes(sampler, engine)

@@ -1,5 +1,7 @@
 """Ratios of tokens and of responses: what each gives exactly, over all responses of two tokens."""
 
+from functools import partial
+
 import pytest
 import torch
 from helpers.exact import assert_exact, bare, gradient, normal
@@ -7,10 +9,15 @@ from helpers.golden_cases import DIVERGENCES, GOLDEN, tensor
 from helpers.oracle import ShortResponses, cpgd_objective, expected_reward, kl
 
 from agents.advantages import raw
+from agents.cispo import CISPO
 from agents.cpgd import CPGD
-from agents.losses import differentiable, per_response, per_token, reinforce
+from agents.dapo import DAPO
+from agents.grpo import GRPO
+from agents.losses import differentiable, per_response, per_token, per_turn, reinforce
 from agents.reductions import sequence_mean
+from agents.rloo import RLOO
 from agents.rollout import Batch
+from agents.rpg import RPG
 
 GOLDEN_SEQUENCES = GOLDEN["sequences"]["two_tokens"]
 OF_RESPONSES = {"level": per_response, "reduction": sequence_mean}
@@ -120,6 +127,38 @@ def test_a_response_is_the_sum_of_its_tokens_and_padding_has_no_part_in_it():
     mask = torch.tensor([[True, True, False], [True, False, False]])
     assert per_response(log_prob, mask).tolist() == [[-3.0] * 3, [-3.0] * 3]
     assert per_token(log_prob, mask) is log_prob
+
+
+def test_a_turn_is_the_sum_of_the_tokens_between_two_replies():
+    nan = float("nan")
+    log_prob = tensor([[-1.0, -2.0, nan, nan, -4.0, nan], [nan, -8.0, -1.0, nan, -2.0, -3.0]])
+    log_prob.requires_grad_()
+    mask = torch.tensor([[1, 1, 0, 0, 1, 0], [0, 1, 1, 0, 1, 1]], dtype=torch.bool)
+    turns = per_turn(log_prob, mask)
+    assert turns[mask].tolist() == [-3.0, -3.0, -4.0, -9.0, -9.0, -5.0, -5.0]
+    turns[mask].sum().backward()
+    assert log_prob.grad.tolist() == [[2, 2, 0, 0, 1, 0], [0, 2, 2, 0, 2, 2]]
+    firsts = mask & ~torch.nn.functional.pad(mask, (1, 0))[:, :-1]
+    whole = per_response(log_prob, mask)[:, 0]
+    torch.testing.assert_close(turns.where(firsts, 0.0).sum(-1), whole)
+    alone = torch.ones(1, 1, dtype=torch.bool)
+    assert per_turn(tensor([[-7.0]]), alone).tolist() == [[-7.0]]
+    assert per_turn(tensor([[-7.0, -1.0]]), torch.zeros(1, 2, dtype=torch.bool)).shape == (1, 2)
+
+
+@pytest.mark.parametrize(
+    "learner", [DAPO, GRPO, CISPO, RLOO, CPGD, partial(RPG, beta=0.1, clip_low=None)]
+)
+def test_an_episode_of_one_turn_has_the_loss_of_a_response(learner):
+    _, log_prob, old = policies(3)
+    width = log_prob.shape[1]
+    losses = []
+    for level in (per_turn, per_response):
+        made = learner(level=level, reduction=sequence_mean)
+        mask = torch.ones(log_prob.shape, dtype=torch.bool)
+        credit = normal(len(old), seed=8)[:, None].expand(-1, width)
+        losses.append(made.loss(log_prob, Batch(mask, credit, old, old, old)))
+    torch.testing.assert_close(*losses)
 
 
 def test_in_a_later_epoch_the_importance_of_a_response_is_its_own():

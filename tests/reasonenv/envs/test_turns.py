@@ -57,7 +57,7 @@ class Generous(ToolVectorEnv):
     """Replies to one call more than its tools say."""
 
     def step(self, actions):
-        self._replies = [replies[-1:] for replies in self._replies]
+        self._num_calls = [min(count, 1) for count in self._num_calls]
         return super().step(actions)
 
 
@@ -233,6 +233,14 @@ def test_groups_share_the_problem_of_an_episode_however_long_it_takes():
     ids = {i: [episode[0] for episode in each] for i, each in outcomes.items()}
     assert ids[0] == ids[1] == ids[2] != ids[3] == ids[4] == ids[5]
     assert len({*ids[0], *ids[3]}) == 8
+
+
+def test_a_reset_poses_the_same_problems_afresh(envs):
+    first = envs.reset(seed=0)
+    envs.step(["add(1, 0)", None, "0", None])
+    np.testing.assert_equal(envs.reset(seed=0), first)
+    infos = envs.step(["", "", "", "add(1, 0)"])[4]
+    assert infos["calls"].tolist()[:3] == [0.0, 0.0, 0.0]
 
 
 def test_a_run_goes_on_at_the_position_of_a_round():
