@@ -15,8 +15,8 @@ Rewards: accuracy (weight 1), 1 when the answer equals the reference, else 0; ca
 Levels:
     A level poses its families equally often; 1 is the default. A room is 4 x 4 units, a digit has a
     unit of its own, and a part is drawn at 28 pixels a unit at most. Levels 1 and 2 are for a tiny
-    model: pictures in tiles of 28 pixels, 8 or 32 posed and 16 a reply at most, and a digit fills a
-    tile of a reply where the part is a room.
+    model: a single colored room, where others have six, and pictures in tiles of 28 pixels, 8 or 32
+    posed and 16 a reply at most, of which a digit fills one where the part is a room.
 
     ===== ====== ======= ================= ============ ========= ============== =====
     level family rooms   pixels of a unit  posed        letters   reply at most  calls
