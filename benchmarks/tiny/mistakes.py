@@ -15,7 +15,7 @@ class Mistaken(LazyProblems):
 
     Args:
         problems: Of Sum-v0 or Zoom-v0.
-        slip: Probability of a mistake in a call: a number one too small, or the next room. What
+        slip: Probability of a mistake in a call: a number one too small, or the room beside. What
             follows is right for that call.
         guess: Probability of the right answer without a call, which the model may not be able to
             know.
@@ -57,6 +57,5 @@ def _of_plan(problem: Problem, rng: random.Random, slip: float) -> str:
     plan = problem.scene
     assert isinstance(plan, Plan)
     colors = [room.color for room in plan.rooms]
-    index = colors.index(str(problem.metadata["color"])) + (rng.random() < slip)
-    index %= len(plan.rooms)
+    index = colors.index(str(problem.metadata["color"])) ^ (rng.random() < slip)
     return f"{call(plan, index)}\n{plan.rooms[index].number}"

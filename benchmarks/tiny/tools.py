@@ -51,15 +51,15 @@ class EpisodeStage:
     """Environments with their arguments."""
     model: str = "tiny"
     """'tiny', which gets another tokenizer, or the folder of a model."""
-    num_steps: int = 1000
+    num_steps: int = 550
     """Optimizer steps."""
     batch_size: int = 48
     """Episodes per step, equally many of each environment."""
     learning_rate: float = 1e-3
     """Peak learning rate of AdamW, half of Muon's, after 50 steps of warm-up; cosine decay."""
     slip: float = 0.0
-    guess: float = 0.2
-    waste: float = 0.2
+    guess: float = 0.1
+    waste: float = 0.1
     problem_seed: int = 0
     """Chooses another sequence of problems."""
 
@@ -67,8 +67,8 @@ class EpisodeStage:
 def recipe(seed: int = 0) -> tuple[EpisodeStage, EpisodeStage]:
     """The stages of the model of the package, for a seed of their problems."""
     clean = EpisodeStage(problem_seed=2 * seed)
-    brief = {"num_steps": 150, "learning_rate": 3e-4, "problem_seed": 2 * seed + 1}
-    return clean, replace(clean, slip=0.6, guess=0.4, waste=0.5, **brief)
+    brief = {"num_steps": 120, "learning_rate": 3e-4, "problem_seed": 2 * seed + 1}
+    return clean, replace(clean, slip=0.5, guess=0.25, waste=0.4, **brief)
 
 
 def train(stage: EpisodeStage, folder: Path) -> Path:
