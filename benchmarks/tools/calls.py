@@ -46,9 +46,9 @@ def ends(evaluations: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
 
 def mean(values: Sequence[float], most: float) -> str:
-    """Mean over seeds of values in [0, most], with its 95 % interval."""
-    low, high = (most * end for end in over_problems([value / most for value in values]))
-    return f"{fmean(values):.2f} [{low:.2f}, {high:.2f}]"
+    """Mean over seeds of values in [0, most], with its 95 % interval unless all are equal."""
+    ends = [most * end for end in over_problems([value / most for value in values])]
+    return f"{fmean(values):.2f} [{ends[0]:.2f}, {ends[1]:.2f}]" if ends else f"{fmean(values):.2f}"
 
 
 def main() -> None:
