@@ -82,10 +82,11 @@ def train(stage: EpisodeStage, folder: Path) -> Path:
         optimization = Optimization(rate, steps, warmup_steps=50, betas=(0.9, 0.98))
         engine = TorchEngine(Policy(model), chat, Sampling(1.0, chat.banned), optimization)
         use_muon(engine)
+        count = max(1, stage.batch_size // len(parts))
         bar = ProgressBar(steps, of="warm start", displayed=DISPLAYED)
         stack.enter_context(closing(bar))
         for step in range(1, steps + 1):
-            indices = _indices(step, stage.batch_size // len(parts))
+            indices = range((step - 1) * count, step * count)
             batch = [example(envs, chat, index) for envs in parts for index in indices]
             loss, probabilities = train_step(engine, concatenate(batch))
             bar.show(step, {"loss": loss, "solved": sum(probabilities) / len(probabilities)})
@@ -101,10 +102,6 @@ def environments(stage: EpisodeStage) -> list[Any]:
         envs.problems = Mistaken(envs.problems, stage.slip, stage.guess, stage.waste)
         parts.append(envs)
     return parts
-
-
-def _indices(step: int, count: int) -> range:
-    return range((step - 1) * count, step * count)
 
 
 def _load(folder: str) -> tuple[Any, Chat]:

@@ -123,6 +123,7 @@ def test_a_new_tokenizer_keeps_the_digits_of_the_tiny_model(tmp_path):
     assert len(chat.tokenize("calc zoom")) < len(old.tokenize("calc zoom"))
 
 
+@pytest.mark.slow(reason="three trainings")
 def test_the_same_recipe_gives_the_same_model(tmp_path):
     a, b, c = (
         AutoModelForImageTextToText.from_pretrained(
