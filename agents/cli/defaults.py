@@ -45,8 +45,8 @@ SHORT = {
 }
 """Defaults of environments with short answers, where `LAPTOP` has others: a quarter of an hour on
 one core. With a limit alone, some runs end with responses that are all cut off there."""
-EPISODES = {"num_steps": 100, "max_response_length": 128}
-"""Defaults of a tiny model where episodes have several turns, with replies in their rows."""
+EPISODES = {"num_steps": 100}
+"""Defaults of a tiny model on problems with tools, which take more turns and fewer steps."""
 TINY_WIDTH, LAPTOP_WIDTH = 256, 640
 """Largest hidden sizes of models that have the defaults of the tiny model, and `LAPTOP`."""
 WIDTHS: dict[str, float] = {
@@ -76,7 +76,9 @@ def defaults(
     run = Run(env=registration.id, model=model or registration.default_model(options or {}))
     width = _hidden_size(run.model)
     if width <= TINY_WIDTH:
-        return replace(run, **EPISODES) if registration.tools else run
+        tools = registration.toolbox(options or {})
+        length = (tools.max_turns if tools else 1) * run.max_response_length
+        return replace(run, max_response_length=length, **EPISODES if registration.tools else {})
     if width <= LAPTOP_WIDTH:
         return replace(run, **LAPTOP | SHORT.get(run.env, {}))
     return replace(run, **PAPER)

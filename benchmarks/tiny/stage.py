@@ -65,11 +65,8 @@ def train(stage: Stage, folder: Path) -> Path:
         return folder
     with closing(reasonenv.make(stage.env, num_envs=1, **json.loads(stage.env_options))) as envs:
         model, chat = _base(stage, envs)
-        policy = Policy(model, computation_dtype("auto", model.device, model.num_parameters()))
-        rate, steps = stage.learning_rate, stage.num_steps
-        optimization = Optimization(rate, steps, warmup_steps=50, betas=(0.9, 0.98))
-        engine = TorchEngine(policy, chat, Sampling(1.0, chat.banned), optimization)
-        use_muon(engine)
+        steps = stage.num_steps
+        engine = engine_of(model, chat, stage.learning_rate, steps)
         sizes = stage.num_problems, stage.batch_size, stage.seed
         choice = ProblemChoice(envs.problems, *sizes, balance=stage.balance)
         with closing(ProgressBar(steps, of="warm start", displayed=DISPLAYED)) as bar:
@@ -81,6 +78,15 @@ def train(stage: Stage, folder: Path) -> Path:
                 bar.show(step, {"loss": loss, "solved": sum(probabilities) / len(probabilities)})
     save(folder, model, chat)
     return folder
+
+
+def engine_of(model: Any, chat: Chat, learning_rate: float, num_steps: int) -> TorchEngine:
+    """A trainer of all weights by Muon and AdamW, after 50 steps of warm-up."""
+    policy = Policy(model, computation_dtype("auto", model.device, model.num_parameters()))
+    optimization = Optimization(learning_rate, num_steps, warmup_steps=50, betas=(0.9, 0.98))
+    engine = TorchEngine(policy, chat, Sampling(1.0, chat.banned), optimization)
+    use_muon(engine)
+    return engine
 
 
 def _base(stage: Stage, envs: Any) -> tuple[Any, Chat]:

@@ -20,20 +20,16 @@ from agents.cli.exit import errors_in_one_line, standard_streams
 from agents.cli.flags import parse
 from agents.engines.chat import Chat
 from agents.engines.load import load_model, local_device
-from agents.engines.model import Policy
-from agents.engines.optimizer import Optimization
 from agents.engines.pretrained import TINY
 from agents.engines.process import keep_freed_memory, set_threads
-from agents.engines.sampling import Sampling
-from agents.engines.torch import TorchEngine
 from agents.monitoring.progress_bar import ProgressBar
 from agents.sft import DISPLAYED, example, save, train_step
 from agents.storage.lock import locked
 from agents.training.dynamic_sampling import concatenate
 from benchmarks.tiny.mistakes import Mistaken
 from benchmarks.tiny.model import save_untrained
-from benchmarks.tiny.muon import use_muon
 from benchmarks.tiny.recipe import pack
+from benchmarks.tiny.stage import engine_of
 
 ENVS = (("Sum-v0", {}), ("Zoom-v0", {"level": 1}), ("Zoom-v0", {"level": 2}))
 """Environments, with the arguments of what the model is for."""
@@ -78,10 +74,8 @@ def train(stage: EpisodeStage, folder: Path) -> Path:
     with ExitStack() as stack:
         parts = [stack.enter_context(closing(envs)) for envs in environments(stage)]
         model, chat = _base(parts) if stage.model == "tiny" else _load(stage.model)
-        rate, steps = stage.learning_rate, stage.num_steps
-        optimization = Optimization(rate, steps, warmup_steps=50, betas=(0.9, 0.98))
-        engine = TorchEngine(Policy(model), chat, Sampling(1.0, chat.banned), optimization)
-        use_muon(engine)
+        steps = stage.num_steps
+        engine = engine_of(model, chat, stage.learning_rate, steps)
         count = max(1, stage.batch_size // len(parts))
         bar = ProgressBar(steps, of="warm start", displayed=DISPLAYED)
         stack.enter_context(closing(bar))

@@ -32,16 +32,23 @@ def test_the_tiny_model_brings_its_own_numbers_to_any_environment():
     assert defaults("Figures-v2", "some/folder").learning_rate == PAPER["learning_rate"]
 
 
-@pytest.mark.parametrize("model", [None, "tiny", "tiny-tools"])
-def test_episodes_of_several_turns_have_room_for_replies(model):
-    run = defaults("Sum-v0", model)
-    assert run == replace(Run(), env="Sum-v0", model=model or "tiny-tools", **EPISODES)
-    assert run.max_response_length > Run().max_response_length
-
-
 def test_a_folder_with_a_tiny_model_brings_the_numbers_of_the_tiny_model(tiny_folder):
     run = defaults("MMK12-v0", str(tiny_folder))
     assert run == replace(Run(), env="MMK12-v0", model=str(tiny_folder))
+
+
+def test_the_tiny_model_has_its_length_for_each_turn_of_an_episode():
+    one = Run().max_response_length
+    assert defaults("Sum-v0").max_response_length == 4 * one
+    assert defaults("Sum-v0", options={"max_calls": 1}).max_response_length == 2 * one
+    assert defaults("Sum-v0", options={"max_calls": 0}).max_response_length == one
+
+
+@pytest.mark.parametrize(("env", "model"), [("Sum-v0", "tiny"), ("Zoom-v0", None)])
+def test_a_tiny_model_takes_fewer_steps_on_problems_with_tools(env, model):
+    run = defaults(env, model)
+    assert (run.model, run.num_steps) == (model or "tiny-tools", EPISODES["num_steps"])
+    assert run.num_steps < Run().num_steps
 
 
 def test_a_pretrained_model_of_a_laptop_brings_numbers_of_its_size(tmp_path):

@@ -3,16 +3,30 @@
 import base64
 import json
 import zlib
+from contextlib import closing
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+import torch
 from helpers import looks, torchrun
+from helpers.episodes import play
 from helpers.ranks_turns import LOOKS
 from helpers.tiny_runs import numbers, refusal, same, train
 from PIL import Image
 
+import reasonenv
+from agents.algorithms.papo import PAPO
+from agents.algorithms.sdpo import SDPO
+from agents.cli.settings import Run
+from agents.cpgd import CPGD
+from agents.engines.load import load_model
+from agents.engines.sampling import Row, collate
+from agents.errors import UsageError
 from agents.report.rollouts import collect
 from agents.report.runs import read_run
 from agents.storage.json_files import read_json_lines
+from agents.training.setup import check_turns
 
 
 @pytest.fixture(scope="module")
@@ -86,3 +100,54 @@ def _groups(folder):
     rollouts = collect([read_run(folder)])
     bodies = [json.loads(zlib.decompress(base64.b64decode(body))) for body in rollouts.bodies]
     return list(zip(rollouts.index, bodies, strict=True))
+
+
+@pytest.mark.parametrize("learner", [PAPO(), SDPO()])
+def test_a_teacher_of_another_prompt_is_refused_for_several_turns(learner):
+    name = type(learner).__name__
+    with pytest.raises(UsageError, match=f"turns, which do not go with {name}, whose teacher"):
+        check_turns(Run(env="Looks-v0"), learner, looks.TOOLS, Any)
+    assert check_turns(Run(), learner, None, Any) is None
+
+
+def test_replies_with_images_need_a_model_that_sees():
+    with pytest.raises(UsageError, match="tools of Looks-v0 reply with images: take a vision"):
+        check_turns(Run(env="Looks-v0"), CPGD(), looks.TOOLS, SimpleNamespace(image_processor=None))
+
+
+class Oracle:
+    """A sampler whose responses are the worked solutions of the problems, turn by turn."""
+
+    max_response_length = 10_000
+
+    def __init__(self, chat, tools):
+        self.chat, self.tools, self.solutions = chat, tools, ()
+
+    def generate(self, prompts, seed, finished=None):
+        if len(seed) == 1:
+            self.texts = [iter(self.tools.responses(text)) for text in self.solutions]
+        texts = [
+            next(row) if p.token_ids else "" for row, p in zip(self.texts, prompts, strict=True)
+        ]
+        ids = [self.chat.encode_response(text) if text else [] for text in texts]
+        rows = [Row(tokens, text=text) for tokens, text in zip(ids, texts, strict=True)]
+        return collate(prompts, rows, self.chat.ended, log_probs=False)
+
+
+@pytest.mark.parametrize("env", ["Sum-v0", "Zoom-v0"])
+def test_worked_solutions_earn_everything_in_their_number_of_turns(env, tiny_folder):
+    _, chat = load_model(str(tiny_folder), torch.device("cpu"), torch.float32)
+    with closing(reasonenv.make(env, num_envs=8, group_size=2)) as envs:
+        observations, infos = envs.reset(seed=0)
+        oracle = Oracle(chat, envs.tools)
+        oracle.solutions = [envs.problems.draw(id).solution for id in infos["problem_id"]]
+        responses, episodes = play(envs, oracle, chat.encode(observations))
+    assert episodes.rewards.tolist() == [1.0] * 8
+    assert episodes.infos["accuracy"].tolist() == [1.0] * 8
+    assert set(episodes.infos["status"]) == {"ok"}
+    assert episodes.counts["calls"].tolist() == [len(row) for row in responses.replies]
+    assert len({*episodes.counts["turns"].tolist()}) > 1 or env == "Zoom-v0"
+    assert responses.finished.all()
+    observations, infos = episodes.observations, episodes.infos
+    assert [observations["system"][k] == observations["system"][k + 1] for k in (0, 2, 4, 6)]
+    assert all(observations["images"][k] is observations["images"][k + 1] for k in (0, 2, 4, 6))
