@@ -15,7 +15,14 @@ import numpy as np
 
 import reasonenv
 from agents.cli.settings import environment_options
-from agents.engines import RolloutEngine, TrainEngine, all_gather_object, error_on_all_ranks, ranks
+from agents.engines import (
+    ON_ALL_RANKS,
+    RolloutEngine,
+    TrainEngine,
+    all_gather_object,
+    error_on_all_ranks,
+    ranks,
+)
 from agents.episodes import Episodes
 from agents.errors import PromptLengthError, typed_errors
 from agents.evaluate.statistics import (
@@ -115,8 +122,7 @@ class Evaluator:
         self._split_size = None if is_generated else size + self.num_left_out
         self.on_response: Callable[[], None] = lambda: None
         """Called when a response is complete."""
-        self.engine: TrainEngine | None = None
-        """Of this rank, where ranks evaluate together."""
+        self._engine: TrainEngine | None = None
 
     @property
     def problems(self) -> Problems:
@@ -158,6 +164,10 @@ class Evaluator:
             calls={kind: float(np.mean(calls)) for kind, calls in by_calls},
         )
 
+    def take_turns(self, engine: TrainEngine | None) -> None:
+        """Has ranks take the turns of episodes together, since sampling may be collective."""
+        self._engine = engine if self._envs.tools is not None else None
+
     def close(self) -> None:
         """Ends the grading processes."""
         self._envs.close()
@@ -168,6 +178,8 @@ class Evaluator:
         try:
             groups = self._rollout(sampler, indices, seed)
         except (DataError, PromptLengthError) as error:
+            if ON_ALL_RANKS in getattr(error, "__notes__", ()):
+                raise
             faults = {i: row for i in indices if (row := self._fault(sampler, i))}
             valid = [i for i in indices if i not in faults] or self._substitute(sampler)
             if not faults or (isinstance(error, PromptLengthError) and not valid):
@@ -191,11 +203,12 @@ class Evaluator:
         prompts = {name: values[:count] for name, values in observations.items()}
         with typed_errors("sampling"):
             encoded = sampler.encode(prompts)
-        episodes = Episodes(self._envs, sampler, encoded, seed, self.engine)
+        episodes = Episodes(self._envs, sampler, encoded, seed, self._engine)
         while not episodes.is_over:
-            with typed_errors("sampling"):
-                actions = episodes.respond(self._submit)
-            episodes.step(actions)
+            with error_on_all_ranks(self._engine, "a turn"):
+                with typed_errors("sampling"):
+                    actions = episodes.respond(self._submit)
+                episodes.step(actions)
         responses, infos = episodes.responses(), episodes.infos
         rows = [
             {
@@ -274,7 +287,7 @@ def evaluate(
     with closing(Evaluator(task)) as evaluator:
         total, count = sum(evaluator.batch_sizes), len(evaluator.batch_sizes)
         progress(0, total)
-        evaluator.engine = engine
+        evaluator.take_turns(engine)
         counts = itertools.count(num_ranks, num_ranks)
         evaluator.on_response = lambda: progress(min(next(counts), total), total)
         with error_on_all_ranks(engine, "the evaluation"):
