@@ -147,7 +147,7 @@ def test_a_tiny_model_has_a_single_colored_room_to_find(layout, count):
 def test_the_outer_wall_is_three_times_as_thick_as_others(layout):
     (plan,) = zoom.problems(level=1 if layout == "far" else 3, families=[layout])[0].images
     dark = (plan == 0).all(-1)
-    assert dark[:3].all() and dark[-3:].all() and dark[:, :3].all() and dark[:, -3:].all()
+    assert all(side.all() for side in (dark[:3], dark[-3:], dark[:, :3], dark[:, -3:]))
     assert not dark[3].all()
 
 
