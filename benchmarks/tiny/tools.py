@@ -55,8 +55,8 @@ class Stage:
 
 
 RECIPE = (
-    Stage(num_steps=1200, learning_rate=1e-3, slip=0.0),
-    Stage(num_steps=150, learning_rate=3e-4, slip=SLIP, seed=1),
+    Stage(num_steps=500, learning_rate=1e-3, slip=0.0),
+    Stage(num_steps=120, learning_rate=3e-4, slip=SLIP, seed=1),
 )
 
 
