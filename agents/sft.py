@@ -6,7 +6,7 @@ solution is an episode: its calls get the replies, which have no loss.
 
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -158,14 +158,8 @@ def examples(envs: Any, chat: Chat, settings: FineTuning) -> Iterator[Responses]
                     print_line(f"left out: {error}", sys.stderr)
 
 
-def example(
-    envs: Any, chat: Chat, index: int, change: Callable[[str], str] = lambda text: text
-) -> Responses:
-    """The solution of a problem, changed if asked for, as a response to it.
-
-    Raises:
-        DataError: It has none.
-    """
+def example(envs: Any, chat: Chat, index: int) -> Responses:
+    """The solution of a problem as a response to it; raises DataError where it has none."""
     problem = envs.problems[index]
     if problem.solution is None:
         raise DataError(
@@ -173,10 +167,10 @@ def example(
             "such as Figures-v2, or add a column 'solution' to your own questions"
         )
     observations, _ = envs.reset(options={"indices": [index]})
-    prompts, tools, text = chat.encode(observations), envs.tools, change(problem.solution)
+    prompts, tools = chat.encode(observations), envs.tools
     if tools is None:
-        return Solution(chat, [text]).generate(prompts)
-    solution: Any = Solution(chat, tools.responses(text))
+        return Solution(chat, [problem.solution]).generate(prompts)
+    solution: Any = Solution(chat, tools.responses(problem.solution))
     episodes = Episodes(envs, solution, prompts, ())
     while episodes.goes_on:
         episodes.step(episodes.respond())

@@ -45,13 +45,18 @@ SHORT = {
 }
 """Defaults of environments with short answers, where `LAPTOP` has others: a quarter of an hour on
 one core. With a limit alone, some runs end with responses that are all cut off there."""
+EPISODES = {"num_steps": 100}
+"""Defaults of a tiny model on problems with tools, which take more turns and fewer steps."""
 TINY_WIDTH, LAPTOP_WIDTH = 256, 640
 """Largest hidden sizes of models that have the defaults of the tiny model, and `LAPTOP`."""
-HUB_WIDTHS: dict[str, float] = {
+WIDTHS: dict[str, float] = {
+    "tiny": 128,
+    "tiny-tools": 128,
     "HuggingFaceTB/SmolLM2-135M-Instruct": 576,
     "HuggingFaceTB/SmolLM2-135M": 576,
 }
-"""Hidden sizes of models on the hub, which are not downloaded to know their defaults."""
+"""Hidden sizes of the models of the package, and of some on the hub, which are not downloaded to
+know their defaults."""
 
 
 def defaults(
@@ -70,10 +75,10 @@ def defaults(
     registration = find(env or Run.env)
     run = Run(env=registration.id, model=model or registration.default_model(options or {}))
     width = _hidden_size(run.model)
-    if run.model == "tiny" or width <= TINY_WIDTH:
+    if width <= TINY_WIDTH:
         tools = registration.toolbox(options or {})
-        turns = tools.max_turns if tools else 1
-        return replace(run, max_response_length=turns * run.max_response_length)
+        length = (tools.max_turns if tools else 1) * run.max_response_length
+        return replace(run, max_response_length=length, **EPISODES if registration.tools else {})
     if width <= LAPTOP_WIDTH:
         return replace(run, **LAPTOP | SHORT.get(run.env, {}))
     return replace(run, **PAPER)
@@ -83,7 +88,7 @@ def _hidden_size(model: str) -> float:
     """Of the text model in a folder, or of a name on the hub; infinite where it is not known."""
     path = Path(model) / "config.json"
     if not path.is_file():
-        return HUB_WIDTHS.get(model, math.inf)
+        return WIDTHS.get(model, math.inf)
     try:
         config = json.loads(path.read_bytes())
         return float(config.get("text_config", config)["hidden_size"])

@@ -16,6 +16,8 @@ from reasonenv.datasets import has_images
 from reasonenv.problem import Problem
 from reasonenv.registration import find
 
+ABILITIES = {"tiny": "reads Figures-v2", "tiny-tools": "calls the tools of Sum-v0, and of Zoom-v0"}
+
 
 def checkpoint_of(model: str, flag: str = "--model") -> str:
     """The best kept or else the last checkpoint of a run's directory; other models as they are.
@@ -49,7 +51,7 @@ def check_suits(settings: Any, env: str, problems: Sequence[Problem]) -> str:
         problems: Its problems.
 
     Returns:
-        A line on the tiny model where it is not the environment's own; else "".
+        A line on a model of the package where it is not the environment's own; else "".
 
     Raises:
         UsageError: It reads text alone, and the problems have images.
@@ -65,6 +67,6 @@ def check_suits(settings: Any, env: str, problems: Sequence[Problem]) -> str:
             f"--model {name} reads text alone, and problems of {env} have images: give a "
             f"vision-language model, such as {fitting}"
         )
-    if name != "tiny" or fitting == "tiny":
+    if name not in ABILITIES or fitting == name:
         return ""
-    return f"the tiny model reads Figures-v2 at levels 1 and 2 alone: for {env} take {fitting}"
+    return f"the model {name} {ABILITIES[name]} at levels 1 and 2 alone: for {env} take {fitting}"

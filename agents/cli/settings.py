@@ -70,8 +70,8 @@ class Run:
     arguments: --env-options."""
     model: str = "tiny"
     """Hub name, folder in Hugging Face format, directory of a run (its best or else last
-    checkpoint), or 'tiny' (0.7 million parameters, which read Figures-v2 at levels 1 and 2); by
-    default the environment's."""
+    checkpoint), or one of 0.7 million parameters in the package: 'tiny', which reads Figures-v2 at
+    levels 1 and 2, or 'tiny-tools' for Sum-v0 and Zoom-v0; by default the environment's."""
     teacher: str | None = None
     """The model that teaches, named as by --model and with the same tokenizer: for the algorithm
     opd, and for sdft, sdpo and others in place of the policy itself."""

@@ -39,13 +39,15 @@ if not torch.cuda.is_available():
     # transformers imports DeepSpeed if it is installed, which would warn about a missing GPU.
     os.environ.setdefault("DS_ACCELERATOR", "cpu")
 
-TINY = Path(__file__).parents[1] / "tiny"
-"""Folder of the tiny model, which reads Figures-v2 at levels 1 and 2, made by `benchmarks/tiny`."""
+EMBEDDED = {name: Path(__file__).parents[1] / name for name in ("tiny", "tiny-tools")}
+"""Folders of the models of the package, made by `benchmarks/tiny`: one reads Figures-v2 at levels 1
+and 2, the other calls the tools of Sum-v0 and of Zoom-v0 at levels 1 and 2."""
+TINY = EMBEDDED["tiny"]
 
 
 def model_folder(name: str) -> str:
-    """The folder of the model that is called tiny; any other name as it is."""
-    return str(TINY) if name == "tiny" else name
+    """The folder of a model of the package; any other name as it is."""
+    return str(EMBEDDED.get(name, name))
 
 
 def load_config(name: str, *, trust_remote_code: bool = False) -> Any:

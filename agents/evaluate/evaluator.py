@@ -146,6 +146,8 @@ class Evaluator:
         means = np.array([np.mean(correct) for correct in correct_by(scored, "id").values()])
         clusters = list({row["id"]: row.get("cluster") or (row["id"],) for row in scored}.values())
         by_kind = sorted(correct_by(scored, "kind").items())
+        played = [row for row in scored if "calls" in row]
+        by_calls = sorted(correct_by(played, "kind", "calls").items())
         return Evaluation(
             split=self.split,
             accuracy=float(means.mean()),
@@ -159,6 +161,7 @@ class Evaluator:
             truncated=float(np.mean([not row["finished"] for row in scored])),
             by={kind: float(np.mean(correct)) for kind, correct in by_kind},
             rows=tuple(rows),
+            calls={kind: float(np.mean(calls)) for kind, calls in by_calls},
         )
 
     def take_turns(self, engine: TrainEngine | None) -> None:

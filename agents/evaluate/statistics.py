@@ -1,7 +1,7 @@
 """Accuracy with its errors from graded responses, and pass@k."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -42,10 +42,12 @@ class Evaluation:
     """Accuracy by kind of problem, such as family or subject."""
     rows: tuple[Row, ...]
     """One for each response; those to one problem are consecutive within a batch."""
+    calls: dict[str, float] = field(default_factory=dict)
+    """Calls of tools per response by kind of problem; {} where episodes have one turn."""
 
     def summary(self) -> dict[str, Any]:
-        """Everything but the responses."""
-        return {name: value for name, value in asdict(self).items() if name != "rows"}
+        """Everything but the responses, and calls where there are no tools."""
+        return {k: v for k, v in asdict(self).items() if k != "rows" and v != {}}
 
     def __str__(self) -> str:
         interval = f"95 % {interval_text(self.interval)}, {self.num_problems} problems"
@@ -64,11 +66,11 @@ def fault_lines(rows: Sequence[Row]) -> list[str]:
     return [f"{'left out' if out else 'counts as wrong'}: {fault}" for fault, out in faults.items()]
 
 
-def correct_by(rows: Sequence[Row], key: str) -> dict[str, list[bool]]:
-    """Correctness of the responses, by their `id` or `kind`."""
-    groups: dict[str, list[bool]] = {}
+def correct_by(rows: Sequence[Row], key: str, value: str = "correct") -> dict[str, list[Any]]:
+    """Correctness of the responses, or another value, by their `id` or `kind`."""
+    groups: dict[str, list[Any]] = {}
     for row in rows:
-        groups.setdefault(row[key], []).append(row["correct"])
+        groups.setdefault(row[key], []).append(row[value])
     return groups
 
 

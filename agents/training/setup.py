@@ -18,7 +18,7 @@ from agents.cli.model_choice import check_suits
 from agents.cli.settings import Run, environment_options
 from agents.engines import error_on_all_ranks, ranks
 from agents.engines.chat import Chat, without_image_marks
-from agents.engines.pretrained import model_folder
+from agents.engines.pretrained import EMBEDDED, model_folder
 from agents.engines.process import (
     keep_freed_memory,
     set_threads,
@@ -100,7 +100,7 @@ def prepare(run: Run, learner: Learner) -> RunState:
         stack.enter_context(closing(envs))
         check_best(run.keep_best, splits)
         print_once(check_suits(run, run.env, envs.problems))
-        options = run if run.model == "tiny" else planned(run, learner)
+        options = run if run.model in EMBEDDED else planned(run, learner)
         parts = learner.reference_schedule, learner.second_context
         engines = build(options, model_folder(run.model), *parts)
         if engines.reference is not None and not learner.uses_reference:

@@ -21,10 +21,12 @@ from benchmarks.stability import pilot
 
 RESULTS = Path(__file__).parents[1]
 SMOKE = (
-    *("--model", study.BRIEF, "--num-steps", "3", "--num-prompts", "4", "--group-size", "4"),
+    *("--num-steps", "3", "--num-prompts", "4", "--group-size", "4"),
     *("--minibatch-size", "8", "--num-test-problems", "8"),
 )
-"""Flags of runs of seconds, from a model that knows little: no result, but every part at work."""
+"""Flags of runs of seconds: no result, but every part at work."""
+BRIEF = ("--model", study.BRIEF)
+"""Flags of such runs of a study without a model of its own: one that knows little."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,9 @@ class Options:
         rates: Mapping[str, str] = {}
         if {study.RATE, study.BELOW} & {*of.common.split()} and "--learning-rate" not in self.extra:
             rates = pilot.chosen(self.output, whole=not self.smoke)
-        return study.tasks(of, sorted({*of.seeds, *self.seeds_of(of)}), self.extra, rates)
+        start = BRIEF if self.smoke and "--model" not in of.common.split() else ()
+        seeds = sorted({*of.seeds, *self.seeds_of(of)})
+        return study.tasks(of, seeds, (*start, *self.extra), rates)
 
     def seeds_of(self, of: Study) -> tuple[int, ...]:
         """Those that are asked for; a pilot has none but its own, by which it chooses."""

@@ -1,7 +1,7 @@
 """The stages of a warm start, and the model that they make."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,8 @@ from agents.storage.atomic_files import write_atomically
 from agents.storage.digests import write_digests
 from benchmarks.tiny.stage import Stage, train
 
+Train = Callable[[Any, Path], Path]
+"""Trains a stage into a folder, and gives it."""
 SLIP = 0.7
 """Probability that a solution of the second stage has a slip."""
 
@@ -35,7 +37,7 @@ def recipe(env_options: str = "{}", seed: int = 0, model: str = "tiny") -> tuple
     return clean, replace(clean, env_options=slips, **brief)
 
 
-def make(stages: Sequence[Stage], folder: Path) -> Path:
+def make(stages: Sequence[Any], folder: Path, train: Train = train) -> Path:
     """Trains stages into `folder/stage-1`, `folder/stage-2`, ..., and gives the last one."""
     model = folder
     for number, stage in enumerate(stages, 1):
@@ -44,22 +46,18 @@ def make(stages: Sequence[Stage], folder: Path) -> Path:
     return model
 
 
-def recipe_rows(stages: Sequence[Stage]) -> list[dict[str, Any]]:
+def recipe_rows(stages: Sequence[Any]) -> list[dict[str, Any]]:
     """The settings of stages that determine their numbers."""
     rows = [asdict(stage) | {"optimizer": "muon"} for stage in stages]
     return [rows[0], *(row | {"model": "that of the stage before"} for row in rows[1:])]
 
 
-def pack(stages: Sequence[Stage], folder: Path) -> Path:
+def pack(stages: Sequence[Any], folder: Path, train: Train = train) -> Path:
     """Trains stages, and writes the last model in float16, with its recipe, to `folder/model`."""
-    return write_half(make(stages, folder), recipe_rows(stages), folder / "model")
-
-
-def write_half(trained: Path, rows: Sequence[dict[str, Any]], goal: Path) -> Path:
-    """Writes a model in float16 with the rows of its recipe."""
-    model, chat = load_model(str(trained), torch.device("cpu"), torch.float16)
+    model, chat = load_model(str(make(stages, folder, train)), torch.device("cpu"), torch.float16)
+    goal = folder / "model"
     save_model(goal, model, chat)
-    content = json.dumps(rows, indent=1) + "\n"
+    content = json.dumps(recipe_rows(stages), indent=1) + "\n"
     write_atomically(goal / "recipe.json", content.encode())
     write_digests(goal)
     return goal

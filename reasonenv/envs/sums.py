@@ -11,8 +11,9 @@ Observation Space: a dict of `system`, which is empty with the prompt "plain", `
 Rewards: accuracy (weight 1), 1 when the answer equals the reference, else 0; calls (weight 0).
 
 Arguments: `terms` and `digits`, at most so many terms, from 2 on, and digits of a term, from 1 on,
-    both drawn evenly; metadata has those of a problem. 3 and 2, the default, are for a tiny model;
-    12 and 7 for real ones. An episode has as many calls as `terms`, one more than are needed.
+    both drawn evenly; metadata has those of a problem, and its size, "3x2". 3 and 2, the default,
+    are for a tiny model; 12 and 7 for real ones. An episode has as many calls as `terms`, one more
+    than are needed.
 
 Splits: "train", "test" (sums of its own) and "heldout" (whose first two terms, in this order, and
     the sign between them are of its own). No sum is in two.
@@ -69,7 +70,7 @@ class Sums(DrawnProblems):
             words = _join(terms, signs)
             if is_in_split(self.split, (terms[:2], signs[:1]), words):
                 break
-        calls, value = [], terms[0]
+        calls, value, digits = [], terms[0], max(len(str(term)) for term in terms)
         for sign, term in zip(signs, terms[1:], strict=True):
             calls.append(f"calc({value} {sign} {term})")
             value = _OPERATIONS[sign](value, term)
@@ -78,7 +79,7 @@ class Sums(DrawnProblems):
             question=f"{words} = ?",
             answer=str(value),
             solution="\n".join([*calls, str(value)]),
-            metadata={"terms": len(terms), "digits": max(len(str(term)) for term in terms)},
+            metadata={"size": f"{len(terms)}x{digits}", "terms": len(terms), "digits": digits},
         )
 
     def _draw(self, rng: random.Random) -> tuple[tuple[int, ...], str]:
@@ -131,7 +132,7 @@ def tools(terms: int = 3) -> Toolbox:
 
 def model(terms: int = 3) -> str:
     """The tiny model for short sums, a small text model for long ones."""
-    return "tiny" if terms <= 3 else "Qwen/Qwen2.5-0.5B-Instruct"
+    return "tiny-tools" if terms <= 3 else "Qwen/Qwen2.5-0.5B-Instruct"
 
 
 ENVIRONMENT = Environment(id="Sum-v0", problems=problems, splits=SPLITS, tools=tools, model=model)

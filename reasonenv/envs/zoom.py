@@ -15,13 +15,13 @@ Rewards: accuracy (weight 1), 1 when the answer equals the reference, else 0; ca
 Levels:
     A level poses its families equally often; 1 is the default. A room is 4 x 4 units, a digit has a
     unit of its own, and a part is drawn at 28 pixels a unit at most. Levels 1 and 2 are for a tiny
-    model: pictures in tiles of 28 pixels, 8 or 32 posed and 16 a reply at most, and a digit fills a
-    tile of a reply where the part is a room.
+    model: a single colored room, where others have six, and pictures in tiles of 28 pixels, 8 or 32
+    posed and 16 a reply at most, of which a digit fills one where the part is a room.
 
     ===== ====== ======= ================= ============ ========= ============== =====
     level family rooms   pixels of a unit  posed        letters   reply at most  calls
     ===== ====== ======= ================= ============ ========= ============== =====
-    1, 2  far    4 x 2   7                 112 x 56     bars      112 x 112      2
+    1, 2  far    2 x 4   7                 56 x 112     bars      112 x 112      2
     2     near   2 x 1   28                224 x 112    21 pixels 112 x 112      2
     3     r1     4 x 3   28                448 x 336    21 pixels 448 x 448      4
     3     r2     8 x 6   14                448 x 336    10 pixels 448 x 448      4
@@ -70,15 +70,16 @@ _LEGIBLE = TILE / 3
 
 
 class Layout(NamedTuple):
-    """A family of plans: columns and rows of rooms, and pixels of a unit as they are posed."""
+    """A family of plans: rooms, colored ones among them, and pixels of a unit as it is posed."""
 
     name: str
     columns: int
     rows: int
     scale: float
+    colored: int = len(COLORS)
 
 
-_FAR, _NEAR = Layout("far", 4, 2, 7), Layout("near", 2, 1, 28)
+_FAR, _NEAR = Layout("far", 2, 4, 7, 1), Layout("near", 2, 1, 28, 1)
 _LARGE = (
     *(Layout("r1", 4, 3, 28), Layout("r2", 8, 6, 14)),
     *(Layout("r4", 16, 12, 7), Layout("r8", 32, 24, 3.5)),
@@ -136,13 +137,24 @@ class Plan:
             side = ROOM * drawn
             if -side < x < image.width and -side < y < image.height:
                 _draw_room(pen, room, (x, y), drawn)
+        self._draw_outer_wall(pen, part, drawn)
         return np.array(image if drawn == scale else image.resize(size, Image.Resampling.BOX))
+
+    def _draw_outer_wall(self, pen: ImageDraw.ImageDraw, part: Box, scale: float) -> None:
+        x, y = -part.left * scale, -part.top * scale
+        end = x + self.whole.width * scale - 1, y + self.whole.height * scale - 1
+        pen.rectangle((x, y, *end), None, BLACK, 3 * _wall(scale))
+
+
+def _wall(scale: float) -> int:
+    """Pixels of a wall at a scale."""
+    return max(1, round(scale / 14))
 
 
 def _draw_room(pen: ImageDraw.ImageDraw, room: Room, corner: tuple[float, float], scale: float):
     x, y = corner
-    fill, wall = COLORS.get(room.color, _WHITE), max(1, round(scale / 14))
-    pen.rectangle((x, y, x + ROOM * scale - 1, y + ROOM * scale - 1), fill, BLACK, wall)
+    end, fill = (x + ROOM * scale - 1, y + ROOM * scale - 1), COLORS.get(room.color, _WHITE)
+    pen.rectangle((x, y, *end), fill, BLACK, _wall(scale))
     if scale < _LEGIBLE:
         bar = x + 1.2 * scale, y + 1.2 * scale, x + 2.8 * scale - 1, y + 1.8 * scale
         pen.rectangle(bar, _GREY)
@@ -217,7 +229,7 @@ class Plans(DrawnProblems):
             question=f"What is the number of the {room.color} room?",
             answer=str(room.number),
             images=(plan.draw(plan.whole, layout.scale),),
-            solution=f"{_call(plan, index)}\n{room.number}" if is_needed else str(room.number),
+            solution=f"{call(plan, index)}\n{room.number}" if is_needed else str(room.number),
             metadata={
                 "family": layout.name,
                 "level": self.level,
@@ -230,13 +242,13 @@ class Plans(DrawnProblems):
 
 def _draw_plan(layout: Layout, rng: random.Random) -> Plan:
     count = layout.columns * layout.rows
-    places = rng.sample(range(count), min(count, len(COLORS)))
+    places = rng.sample(range(count), layout.colored)
     colors = dict(zip(places, rng.sample([*COLORS], len(places)), strict=True))
     rooms = (Room(colors.get(index, ""), rng.randint(10, 99)) for index in range(count))
     return Plan(layout.columns, tuple(rooms))
 
 
-def _call(plan: Plan, index: int) -> str:
+def call(plan: Plan, index: int) -> str:
     """The call that shows exactly a room."""
     (row, column), rows = divmod(index, plan.columns), len(plan.rooms) // plan.columns
     ends = column / plan.columns, row / rows, (column + 1) / plan.columns, (row + 1) / rows
@@ -273,7 +285,7 @@ def tools(level: int = 1) -> Toolbox:
 
 def model(level: int = 1) -> str:
     """The tiny model for plans in tiles, a real one for others."""
-    return "tiny" if level < 3 else "Qwen/Qwen2.5-VL-3B-Instruct"
+    return "tiny-tools" if level < 3 else "Qwen/Qwen2.5-VL-3B-Instruct"
 
 
 ENVIRONMENT = Environment(id="Zoom-v0", problems=problems, splits=SPLITS, tools=tools, model=model)

@@ -1,7 +1,6 @@
 """The factory of the generated models: `python -m benchmarks.tiny`."""
 
 import json
-import random
 from contextlib import closing
 from dataclasses import replace
 
@@ -15,16 +14,13 @@ from transformers import AutoModelForImageTextToText
 import reasonenv
 from agents.engines.load import load_model
 from agents.engines.pretrained import TINY, model_folder
-from agents.sft import train_step
 from agents.storage.digests import damage
 from benchmarks.tiny import __main__ as command
 from benchmarks.tiny import stage as stages
-from benchmarks.tiny import tools
 from benchmarks.tiny.choice import FamilyBalance
 from benchmarks.tiny.model import tokenizer_corpus
 from benchmarks.tiny.recipe import SLIP, make, recipe, recipe_rows
 from benchmarks.tiny.stage import Stage
-from benchmarks.tiny.tools import with_slip
 
 FEW = Stage(num_steps=2, batch_size=4, num_problems=4)
 
@@ -64,7 +60,7 @@ def test_a_warm_start_is_on_figures_of_the_level_that_is_given():
 
 
 def test_the_same_seed_gives_the_same_model_and_a_stage_begins_with_the_one_before(
-    tmp_path, monkeypatch
+    tmp_path,
 ):
     a, b, c = (
         weights(stages.train(replace(FEW, seed=seed), tmp_path / name))
@@ -73,8 +69,8 @@ def test_the_same_seed_gives_the_same_model_and_a_stage_begins_with_the_one_befo
     assert all(torch.equal(a[name], b[name]) for name in a)
     assert not all(torch.equal(a[name], c[name]) for name in a)
     begun = []
-    monkeypatch.setattr("benchmarks.tiny.recipe.train", lambda s, f: begun.append(s.model) or f)
-    assert make([FEW, FEW], tmp_path) == tmp_path / "stage-2"
+    last = make([FEW, FEW], tmp_path, lambda stage, folder: begun.append(stage.model) or folder)
+    assert last == tmp_path / "stage-2"
     assert begun == ["tiny", str(tmp_path / "stage-1")]
 
 
@@ -117,35 +113,3 @@ def test_a_warm_start_learns(tmp_path, capsys):
     stages.train(replace(FEW, num_steps=100, batch_size=16), tmp_path / "model")
     last = capsys.readouterr().err.splitlines()[-1]
     assert float(last.split("loss ")[1].split()[0]) < 2
-
-
-def test_a_slip_is_another_digit_in_one_place():
-    solution, rng = "calc(47 - 12)\n35", random.Random(0)
-    slips = {with_slip(solution, rng) for _ in range(200)}
-    assert len(slips) > 30
-    for slip in slips:
-        assert len(slip) == len(solution)
-        places = [k for k, (a, b) in enumerate(zip(slip, solution, strict=True)) if a != b]
-        assert len(places) == 1
-        assert solution[places[0]].isdigit()
-        assert slip[places[0]].isdigit()
-
-
-def test_the_warm_start_of_tiny_tools_is_on_episodes_of_both_environments(tmp_path, monkeypatch):
-    batches = []
-
-    def step(engine, responses):
-        batches.append(responses)
-        return train_step(engine, responses)
-
-    monkeypatch.setattr(tools, "train_step", step)
-    few = {"num_steps": 1, "learning_rate": 1e-3, "batch_size": 4}
-    stages = [tools.Stage(**few, slip=0.0), tools.Stage(**few, slip=1.0)]
-    folder = tools.make(stages, tmp_path)
-    assert [len(row["tasks"]) for row in json.loads((folder / "recipe.json").read_text())] == [4, 4]
-    assert damage(folder) == ""
-    for batch in batches:
-        images = [any(reply.images for reply in replies) for replies in batch.replies]
-        assert not images[0]
-        assert any(images[1:])
-        assert batch.mask[0].sum() < batch.present[0].sum() or not batch.replies[0]

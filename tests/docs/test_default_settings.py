@@ -13,7 +13,7 @@ from agents.cli.defaults import defaults
 PAGE = (Path(__file__).parents[2] / "docs" / "howto" / "model.md").read_text(encoding="utf-8")
 TABLE = PAGE.partition("| model | steps | prompts a step |")[2].partition("\n\n")[0]
 ROWS = [line.strip("| ").split(" | ") for line in TABLE.splitlines()[2:]]
-MODELS = [("Figures-v2", 256), ("GSM8K-v0", 640), ("WordProblems-v0", 576)]
+MODELS = [("Figures-v2", 256), ("Sum-v0", 256), ("GSM8K-v0", 640), ("WordProblems-v0", 576)]
 MODELS += [("GSM8K-v0", 641)]
 
 
@@ -34,4 +34,4 @@ def test_the_defaults_of_a_model_are_those_of_its_row(tmp_path, row, case):
 def test_a_name_on_the_hub_is_wide_unless_the_page_says_otherwise(name):
     assert name in ROWS[-1][0]
     small = defaults("GSM8K-v0", f"HuggingFaceTB/{name}")
-    assert small.num_steps == int(ROWS[1][1]) != defaults("GSM8K-v0", "you/model").num_steps
+    assert small.num_steps == int(ROWS[2][1]) != defaults("GSM8K-v0", "you/model").num_steps

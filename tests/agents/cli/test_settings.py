@@ -6,8 +6,9 @@ import gymnasium
 import pytest
 
 from agents.cli.checks import check_run
-from agents.cli.defaults import LAPTOP, PAPER, defaults
+from agents.cli.defaults import EPISODES, LAPTOP, PAPER, defaults
 from agents.cli.flags import parse_run
+from agents.cli.model_choice import check_suits
 from agents.cli.settings import Run, environment_options
 from agents.cpgd import CPGD
 from agents.engines.optimizer import Optimization
@@ -43,6 +44,13 @@ def test_the_tiny_model_has_its_length_for_each_turn_of_an_episode():
     assert defaults("Sum-v0", options={"max_calls": 0}).max_response_length == one
 
 
+@pytest.mark.parametrize(("env", "model"), [("Sum-v0", "tiny"), ("Zoom-v0", None)])
+def test_a_tiny_model_takes_fewer_steps_on_problems_with_tools(env, model):
+    run = defaults(env, model)
+    assert (run.model, run.num_steps) == (model or "tiny-tools", EPISODES["num_steps"])
+    assert run.num_steps < Run().num_steps
+
+
 def test_a_pretrained_model_of_a_laptop_brings_numbers_of_its_size(tmp_path):
     run = defaults("WordProblems-v0")
     assert (run.learning_rate, run.max_response_length, run.overlong_buffer) == (3e-5, 40, 16)
@@ -68,7 +76,9 @@ def test_an_unknown_environment_is_told_the_nearest():
         defaults("MMK-v0")
 
 
-@pytest.mark.parametrize("run", [defaults(), defaults("MMK12-v0"), defaults("WordProblems-v0")])
+@pytest.mark.parametrize(
+    "run", [defaults(env) for env in (None, "MMK12-v0", "WordProblems-v0", "Zoom-v0")]
+)
 def test_the_defaults_fit_each_other(run):
     check_run(run)
 
@@ -210,3 +220,18 @@ def test_a_default_buffer_leaves_half_of_shorter_responses(length, buffer):
 def test_a_reward_that_does_not_fit_is_one_line(options, reward, line):
     with pytest.raises(UsageError, match=f"^{line}[^\\n]*$"):
         environment_options(options, None, reward)
+
+
+@pytest.mark.parametrize(
+    ("model", "env", "words"),
+    [
+        ("tiny", "Sum-v0", "tiny reads Figures-v2 at levels 1 and 2 alone: for Sum-v0 take tiny-"),
+        ("tiny-tools", "Figures-v2", "at levels 1 and 2 alone: for Figures-v2 take tiny"),
+        ("tiny", "Figures-v2", ""),
+        ("tiny-tools", "Zoom-v0", ""),
+    ],
+)
+def test_a_model_of_the_package_on_problems_of_others_says_what_it_is_for(model, env, words):
+    line = check_suits(replace(Run(), model=model), env, ())
+    assert words in line
+    assert bool(words) == bool(line)

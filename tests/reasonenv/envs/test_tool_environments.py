@@ -134,6 +134,23 @@ def test_where_the_tool_is_useless_the_posed_plan_differs_with_the_numbers(layou
     assert problem.metadata["is_tool_needed"] is False
 
 
+@pytest.mark.parametrize(("layout", "count"), [("far", 1), ("near", 1), ("r2", 6), ("r8", 6)])
+def test_a_tiny_model_has_a_single_colored_room_to_find(layout, count):
+    level = 2 if layout in ("far", "near") else 3
+    for problem in zoom.problems(level=level, families=[layout])[:5]:
+        colors = [room.color for room in problem.scene.rooms if room.color]
+        assert len({*colors}) == len(colors) == count
+        assert problem.metadata["color"] in colors
+
+
+@pytest.mark.parametrize("layout", ["far", "r4"])
+def test_the_outer_wall_is_three_times_as_thick_as_others(layout):
+    (plan,) = zoom.problems(level=1 if layout == "far" else 3, families=[layout])[0].images
+    dark = (plan == 0).all(-1)
+    assert all(side.all() for side in (dark[:3], dark[-3:], dark[:, :3], dark[:, -3:]))
+    assert not dark[3].all()
+
+
 @pytest.mark.parametrize("layout", ["far", "near"])
 def test_every_color_is_asked_for_in_every_family(layout):
     problems = zoom.problems(level=2, families=[layout])[:60]
@@ -150,12 +167,12 @@ def test_plans_of_a_tiny_model_are_whole_tiles_and_a_digit_of_a_reply_fills_one(
         index = next(
             i for i, r in enumerate(problem.scene.rooms) if str(r.number) in problem.answer
         )
-        image = toolbox.turn(problem, zoom._call(problem.scene, index), 0).reply.images[0]
+        image = toolbox.turn(problem, zoom.call(problem.scene, index), 0).reply.images[0]
         tiles = image.reshape(4, TILE, 4, TILE, 3).min(axis=(1, 3, 4))
         assert image.shape == (4 * TILE, 4 * TILE, 3)
         assert (tiles[1, 1:3] == 0).all(), "a digit is in each of these two tiles"
-        inside = image[2:-2, 2:-2].copy()
-        inside[TILE - 2 : 2 * TILE - 2, TILE - 2 : 3 * TILE - 2] = inside[0, 0]
+        inside = image[6:-6, 6:-6].copy()  # of the walls
+        inside[TILE - 6 : 2 * TILE - 6, TILE - 6 : 3 * TILE - 6] = inside[0, 0]
         assert (inside == inside[0, 0]).all(), "and nowhere else"
     assert toolbox.max_pixels <= 32 * TILE**2
 
@@ -163,10 +180,10 @@ def test_plans_of_a_tiny_model_are_whole_tiles_and_a_digit_of_a_reply_fills_one(
 @pytest.mark.parametrize(
     ("call", "size"),
     [
-        ("zoom(0, 0, 1000, 1000)", (112, 56)),
-        ("zoom(-50, -1, 1001, 99999)", (112, 56)),
-        ("zoom(0, 0, 250, 500)", (112, 112)),
-        ("zoom(0.5, 0, 250.25, 500)", (112, 112)),
+        ("zoom(0, 0, 1000, 1000)", (56, 112)),
+        ("zoom(-50, -1, 1001, 99999)", (56, 112)),
+        ("zoom(0, 0, 500, 250)", (112, 112)),
+        ("zoom(0.5, 0, 500.25, 250)", (112, 112)),
         ("zoom(999, 0, 1000, 1)", (28, 28)),
         ("zoom(0, 500, 1000, 501)", (112, 28)),
         ("zoom(500, 0, 501, 1000)", (28, 112)),
