@@ -179,8 +179,8 @@ class ToolVectorEnv(ReasonVectorEnv):
         super()._forget()
         self._starts = [self._position] * self.num_envs
         """Position in the order of the first problem of the batch of each episode."""
-        self._posed: dict[int, tuple[int, Problem]] = {}
-        """Number and problem at each position that is posed."""
+        self._posed: dict[int, tuple[int, Problem, Observation]] = {}
+        """Number, problem and first observation at each position that is posed."""
         self._num_calls = [_UNPOSED] * self.num_envs
         self._latest: list[Observation] = [Observation()] * self.num_envs
         self._submitted = {}
@@ -217,24 +217,24 @@ class ToolVectorEnv(ReasonVectorEnv):
         left_out = () if order.is_explicit else self.left_out or ()
         kept = {at: pair for at, pair in self._posed.items() if pair[0] not in left_out}
         self._posed = {
-            at: kept.get(at) or order.pose(self.problems, at, self.left_out)
+            at: kept.get(at) or self._opening(*order.pose(self.problems, at, self.left_out))
             for at in dict.fromkeys(places)
         }
-        self.num_left_out = sum(number != order[at] for at, (number, _) in self._posed.items())
+        self.num_left_out = sum(number != order[at] for at, (number, *_) in self._posed.items())
         before, self._current = self._current, [self._posed[at][1] for at in places]
         begun = [
             index
             for index, problem in enumerate(self._current)
             if self._num_calls[index] == _UNPOSED or problem is not before[index]
         ]
-        observations = {
-            at: make_observation(self._posed[at][1], self.instruction)
-            for at in {places[index] for index in begun}
-        }
         for index in begun:
             self._num_calls[index] = 0
-            self._latest[index] = Observation(observations[places[index]])
+            self._latest[index] = Observation(self._posed[places[index]][2])
             self._submitted.pop(index, None)
+
+    def _opening(self, number: int, problem: Problem) -> tuple[int, Problem, Observation]:
+        """Number, problem and first observation, whose images all of a group share."""
+        return number, problem, make_observation(problem, self.instruction)
 
     def _single_observations(self) -> list[Observation]:
         return self._latest

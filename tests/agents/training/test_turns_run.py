@@ -2,6 +2,7 @@
 
 import base64
 import json
+import shutil
 import zlib
 from contextlib import closing
 from types import SimpleNamespace
@@ -51,7 +52,8 @@ def test_a_run_learns_from_episodes_and_counts_their_turns(whole):
 def test_a_stopped_run_goes_on_in_the_middle_with_the_same_numbers(tmp_path):
     folder, whole = tmp_path / "run", tmp_path / "whole"
     train("tiny", whole, **LOOKS)
-    train("tiny", folder, **LOOKS | {"num_steps": 1})
+    shutil.copytree(whole, folder)
+    shutil.rmtree(folder / "checkpoints" / "step-2")
     train("tiny", folder, **LOOKS, resume=True)
     assert numbers(folder) == numbers(whole)
     assert same(folder, whole)
@@ -151,3 +153,14 @@ def test_worked_solutions_earn_everything_in_their_number_of_turns(env, tiny_fol
     observations, infos = episodes.observations, episodes.infos
     assert [observations["system"][k] == observations["system"][k + 1] for k in (0, 2, 4, 6)]
     assert all(observations["images"][k] is observations["images"][k + 1] for k in (0, 2, 4, 6))
+
+
+def test_a_group_shares_the_images_of_its_problem_though_its_episodes_end_in_other_steps():
+    with closing(reasonenv.make("Looks-v0", num_envs=4, group_size=4)) as envs:
+        envs.reset(seed=0)
+        envs.step(["abc", "a", "a", "abc"])
+        envs.step([None, "abc", "a", None])
+        observations, *_, infos = envs.step([None, None, "abc", None])
+    assert infos["turn"].tolist() == [-1, -1, 2, -1]
+    assert len({id(images) for images in observations["images"]}) == 1
+    assert len({*observations["question"]}) == 1
