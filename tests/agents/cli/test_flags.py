@@ -48,7 +48,7 @@ def refused(tiny_folder, tmp_path):
     ("settings", "words"),
     [
         ({"env": "MMK13-v0"}, "no environment is called 'MMK13-v0': did you mean MMK12-v0?"),
-        ({"env": "Sudoku"}, "there are Figures-v2, MMK12-v0"),
+        ({"env": "Sudoku"}, "there are Figures-v2, Diagrams-v0"),
         ({"temperature": 0}, "--temperature is 0.0"),
         ({"overlong_buffer": 13}, "--overlong-buffer 13 is longer than --max-response-length 12"),
         ({"group_size": 3}, "--group-size 3"),

@@ -26,11 +26,6 @@ by_family_and_level = pytest.mark.parametrize(("name", "level"), POSED)
 by_family = pytest.mark.parametrize("name", BUILT_IN)
 
 
-def few_or(many):
-    """A few draws in every run of the tests, and many in one of the slow ones."""
-    return 8, pytest.param(many, marks=pytest.mark.slow(reason="many draws of every family"))
-
-
 def drawn(name, level, count, split="train"):
     rng = random.Random(0)
     return [FAMILIES[name].draw(split, level, rng) for _ in range(count)]
@@ -61,11 +56,14 @@ def test_every_family_has_a_second_solver():
     assert set(SOLVERS) == set(BUILT_IN)
 
 
-@pytest.mark.parametrize("count", few_or(500))
-@by_family_and_level
-def test_a_second_solver_gives_the_same_answer(name, level, count):
+def check_answers(name, level, count):
     for exercise in drawn(name, level, count):
         assert same(exercise.answer, SOLVERS[name](*exercise.operands)), exercise.operands
+
+
+@by_family_and_level
+def test_a_second_solver_gives_the_same_answer(name, level):
+    check_answers(name, level, 8)
 
 
 @by_family_and_level
@@ -77,9 +75,7 @@ def test_a_worked_solution_earns_the_maximum_and_names_its_answer(name, level):
         assert text in exercise.steps, response
 
 
-@pytest.mark.parametrize("count", few_or(100))
-@by_family_and_level
-def test_labels_stay_apart_and_within_the_picture(name, level, count):
+def check_labels(name, level, count):
     rng, family = random.Random(1), FAMILIES[name]
     for exercise in drawn(name, level, count):
         scene = family.scene(exercise, draw_style("train", rng), rng)
@@ -89,6 +85,19 @@ def test_labels_stay_apart_and_within_the_picture(name, level, count):
             assert 0 <= top < bottom <= family.height
             space[top:bottom, left:right] += 1
         assert space.max() <= 1, exercise.operands
+
+
+@by_family_and_level
+def test_labels_stay_apart_and_within_the_picture(name, level):
+    check_labels(name, level, 8)
+
+
+@pytest.mark.slow(reason="hundreds of draws of every family and level")
+@by_family
+def test_so_do_answers_and_labels_of_many_draws(name):
+    for level in LEVELS:
+        check_answers(name, level, 500)
+        check_labels(name, level, 100)
 
 
 @by_family
