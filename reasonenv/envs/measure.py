@@ -134,19 +134,15 @@ def _text(value: float) -> str:
 
 
 class Family(NamedTuple):
-    """One kind of figure with one kind of question.
-
-    Args:
-        name: Its name.
-        question: About colored points.
-        sample: Function of a generator to the points and the line.
-        calls: Numbers of the points of each call; the answer is the product of the readings.
-    """
+    """One kind of figure with one kind of question."""
 
     name: str
     question: str
+    """About colored points."""
     sample: Callable[[random.Random], tuple[Points, Points]]
+    """Function of a generator to the points and the line."""
     calls: tuple[tuple[int, ...], ...]
+    """Numbers of the points of each call; the answer is the product of the readings."""
 
 
 def _pairs(points: Points) -> list[tuple[float, float]]:

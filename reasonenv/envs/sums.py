@@ -10,7 +10,7 @@ Observation Space: a dict of `system`, which is empty with the prompt "plain", `
     `images`, which is empty. A reply is a number of at most 65 characters.
 Rewards: accuracy (weight 1), 1 when the answer equals the reference, else 0; calls (weight 0).
 
-Arguments: `terms` and `digits`, at most so many terms, from 2 on, and digits of a term, from 1 on,
+Sizes: `terms` and `digits`, at most so many terms, from 2 on, and digits of a term, from 1 on,
     both drawn evenly; metadata has those of a problem, and its size, "3x2". 3 and 2, the default,
     are for a tiny model; 12 and 7 for real ones. An episode has as many calls as `terms`, one more
     than are needed.
