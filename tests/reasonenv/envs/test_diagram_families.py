@@ -8,10 +8,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import sympy
-from helpers.diagram_solvers import SOLVERS
 from sympy.parsing.sympy_parser import parse_expr
 
 pytest.importorskip("matplotlib", reason="needs the extra diagrams")
+pytest.importorskip("networkx", reason="comes with torch")
+from helpers.diagram_solvers import SOLVERS
 
 from reasonenv.envs import diagrams
 from reasonenv.envs.diagrams import BUILT_IN, FAMILIES, LEVELS
