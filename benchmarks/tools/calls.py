@@ -1,6 +1,6 @@
 """Accuracy and calls by kind of problem, at first and at last: python -m benchmarks.tools.calls.
 
-From the records of the studies of this folder, as Markdown.
+From the records of the studies of this folder, as Markdown: benchmarks/tools/calls.md.
 """
 
 import argparse
@@ -9,12 +9,14 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from agents.storage.atomic_files import write_atomically
 from benchmarks.grid import raw, study
 from reasonenv.scoring import over_problems
 
 RESULTS = Path(__file__).parents[1]
 MOST = 3
 """Calls of an episode at most, in all studies."""
+NAMES = ("tools/sums", "tools/zoom", "tools/price")
 HEAD = "| cell | kind | seeds | accuracy before | after | calls before | after |"
 
 
@@ -32,7 +34,7 @@ def rows(name: str, folder: Path) -> Iterator[str]:
         runs = [ends(raw.read(file)["evaluations"]) for file in kept]
         for kind in sorted(runs[0][0]["by"]) if runs else ():
             values = (
-                mean([run[end].get(what, {}).get(kind, 0.0) for run in runs], most)
+                mean([run[end].get(what, {}).get(kind) for run in runs], most)
                 for what, most in (("by", 1), ("calls", MOST))
                 for end in (0, 1)
             )
@@ -45,19 +47,34 @@ def ends(evaluations: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     return [tests[0], tests[-1]]
 
 
-def mean(values: Sequence[float], most: float) -> str:
-    """Mean over seeds of values in [0, most], with its 95 % interval unless all are equal."""
-    ends = [most * end for end in over_problems([value / most for value in values])]
-    return f"{fmean(values):.2f} [{ends[0]:.2f}, {ends[1]:.2f}]" if ends else f"{fmean(values):.2f}"
+def mean(values: Sequence[float | None], most: float) -> str:
+    """Mean over seeds of values in [0, most], with its 95 % interval unless all are equal.
+
+    "none" where there is nothing to count, as calls without a tool.
+    """
+    counted = [value for value in values if value is not None]
+    if len(counted) < len(values):
+        return "none"
+    ends = [most * end for end in over_problems([value / most for value in counted])]
+    return (
+        f"{fmean(counted):.2f} [{ends[0]:.2f}, {ends[1]:.2f}]" if ends else f"{fmean(counted):.2f}"
+    )
+
+
+def table(folder: Path) -> str:
+    """The tables of all studies of this folder with runs."""
+    lines = [f"# {__doc__.splitlines()[0].partition(':')[0]}"]
+    for name in NAMES:
+        lines += ["", f"## {name}", "", HEAD, f"|{' --- |' * (HEAD.count('|') - 1)}"]
+        lines += rows(name, folder)
+    return "\n".join([*lines, ""])
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="benchmarks.tools.calls", description=__doc__)
-    parser.add_argument("--output", type=Path, default=RESULTS, help="folder of raw/")
-    folder = parser.parse_args().output / "raw"
-    for name in study.PLANNED:
-        print(f"\n{name}\n\n{HEAD}\n|{' --- |' * HEAD.count(' | ')} --- |")
-        print("\n".join(rows(name, folder)))
+    parser.add_argument("--output", type=Path, default=RESULTS, help="folder of raw/ and tools/")
+    folder = parser.parse_args().output
+    write_atomically(folder / "tools/calls.md", table(folder / "raw").encode())
 
 
 if __name__ == "__main__":

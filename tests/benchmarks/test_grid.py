@@ -214,7 +214,7 @@ def test_the_pilot_of_rpg_shares_no_seed_with_its_studies():
     assert not {seed for of in taking for seed in of.seeds} & set(rate.STUDY.seeds)
 
 
-@pytest.mark.parametrize("name", study.NAMES + study.PLANNED)
+@pytest.mark.parametrize("name", study.NAMES)
 def test_every_cell_of_a_study_is_a_command_and_every_pair_names_two(name):
     of = study.find(name)
     names = [cell.name for cell in of.cells]

@@ -16,7 +16,7 @@ from benchmarks.rpg import rate, setting
 
 RESULTS = Path(__file__).parents[2] / "benchmarks"
 KEPT = [name for name in study.NAMES if (RESULTS / f"{name}.json").exists()]
-PAGES = ("stability", "ablations", "rpg", "recent", "mismatch")
+PAGES = ("stability", "ablations", "rpg", "recent", "mismatch", "tools")
 
 
 def of_page(page):
@@ -195,6 +195,7 @@ PAGES_IN_WORDS = {
     "rpg/README.md": of_page("rpg"),
     "recent/README.md": of_page("recent"),
     "mismatch/README.md": of_page("mismatch"),
+    "tools/README.md": of_page("tools"),
     "throughput/README.md": [],
     "../README.md": KEPT,
 }
