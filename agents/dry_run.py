@@ -21,9 +21,9 @@ from agents.engines.chat_template import ChatOptions
 from agents.engines.load import fit_images
 from agents.engines.pretrained import hub_offline, load_parts, model_folder
 from agents.learner import Learner
-from agents.plan.memory import local_plan, machine_text, plan_run
+from agents.plan.runs import local_plan, plan_run
 from agents.plan.shapes import KNOWN, UnplannableError, read_shape
-from agents.plan.text import short_text
+from agents.plan.text import machine_text, short_text
 from agents.storage import checkpoints
 from agents.storage.json_files import json_value
 from agents.storage.lock import check_writable

@@ -196,6 +196,8 @@ def per_turn(log_prob: PerToken, mask: Mask) -> PerToken:
 
     Between `per_token` and `per_response`, for episodes: a turn begins where the mask does, as the
     environment's replies are outside it. Use `sequence_mean`, as for `per_response`.
+
+    Source: ST-PPO (arXiv:2511.20718), whose ratio is that of a turn.
     """
     before = torch.nn.functional.pad(mask, (1, 0))[:, :-1]
     turn = (mask & ~before).cumsum(-1)

@@ -47,7 +47,8 @@ class Evaluation:
 
     def summary(self) -> dict[str, Any]:
         """Everything but the responses, and calls where there are no tools."""
-        return {k: v for k, v in asdict(self).items() if k != "rows" and v != {}}
+        left_out = {"rows"} if self.calls else {"rows", "calls"}
+        return {name: value for name, value in asdict(self).items() if name not in left_out}
 
     def __str__(self) -> str:
         interval = f"95 % {interval_text(self.interval)}, {self.num_problems} problems"

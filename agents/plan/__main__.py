@@ -26,7 +26,7 @@ from agents.cli.flags import parse_run
 from agents.cli.types import validated
 from agents.errors import UsageError
 from agents.learner import Learner
-from agents.plan.memory import local_memory, plan_run
+from agents.plan.runs import local_memory, plan_run
 from agents.plan.text import plan_lines
 from agents.storage.json_files import json_value
 from reasonenv.console import print_line, short, standard_streams

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from agents.errors import REMEDIES
-from agents.plan.memory import MemoryPlan, machine_text
+from agents.plan.memory import MemoryPlan
 
 PHASES = {"training": "forward, backward", "step": "optimizer step", "sampling": "sampling"}
 LABELS = {
@@ -86,6 +86,13 @@ def short_text(plan: MemoryPlan) -> str:
     if plan.verdict != "fits":
         text += "\n      agents.plan with the same flags shows what takes it"
     return text
+
+
+def machine_text(plan: MemoryPlan) -> str:
+    """The machine in words."""
+    if plan.num_gpus:
+        return f"{plan.num_gpus} GPU{'s' * (plan.num_gpus > 1)} of {plan.memory:.0f} GiB"
+    return f"one process on the CPU with {plan.memory:.0f} GiB"
 
 
 def _title(plan: MemoryPlan) -> str:

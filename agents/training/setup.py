@@ -30,7 +30,7 @@ from agents.engines.vllm import uses_vllm
 from agents.errors import ParityError, PromptLengthError, UsageError
 from agents.learner import Learner
 from agents.monitoring.logs import EVALUATION_METRICS
-from agents.plan.memory import local_plan
+from agents.plan.runs import local_plan
 from agents.plan.shapes import UnplannableError
 from agents.plan.text import short_text
 from agents.storage import checkpoints
@@ -137,8 +137,7 @@ def with_correction(run: Run, learner: Learner) -> tuple[Learner, str]:
 
 def check_staleness(run: Run, learner: Learner) -> None:
     """Raises UsageError for a run that cannot sample ahead of its updates."""
-    is_alone = run.vllm_server is not None
-    is_alone = is_alone or not (uses_vllm(run.sampler) or uses_deepspeed(run))
+    is_shared = run.vllm_server is None and (uses_vllm(run.sampler) or uses_deepspeed(run))
     reasons = {
         f"--max-generations {run.max_generations} chooses from rollouts of all ranks: give 1": (
             run.max_generations > 1
@@ -147,7 +146,7 @@ def check_staleness(run: Run, learner: Learner) -> None:
             type(learner).curriculum is not Learner.curriculum
         ),
         "a vLLM server samples beside it, or a copy of the model beside one process of PyTorch: "
-        "give --vllm-server, or --engine torch --sampler transformers": not is_alone,
+        "give --vllm-server, or --engine torch --sampler transformers": is_shared,
     }
     if run.staleness and any(reasons.values()):
         reason = next(reason for reason, holds in reasons.items() if holds)

@@ -11,10 +11,11 @@ from agents.cpgd import CPGD
 from agents.engines.reference_policy import needs_reference_model
 from agents.errors import ModelError
 from agents.grpo import GRPO
-from agents.plan import memory as planner
+from agents.plan import runs as planner
 from agents.plan.__main__ import main
 from agents.plan.formulas import Sharding
-from agents.plan.memory import MemoryPlan, local_memory, local_plan, make_sharding
+from agents.plan.memory import PROCESS, MemoryPlan
+from agents.plan.runs import local_memory, local_plan, make_sharding
 from agents.plan.shapes import read_shape, shape_of
 from agents.plan.text import short_text
 from agents.references import old
@@ -343,4 +344,4 @@ def test_a_sampler_beside_the_trainer_has_weights_of_its_own_and_keeps_those_to_
         # Of its model, in shared memory, and of two updates.
         assert part(ahead, phase, "sampler weights") == pytest.approx(4 * weights)
         assert part(further, phase, "sampler weights") == pytest.approx(6 * weights)
-        assert part(ahead, phase, "sampler") > planner.PROCESS
+        assert part(ahead, phase, "sampler") > PROCESS

@@ -37,7 +37,7 @@ from agents.plan.formulas import (
     logit_bytes,
     state_bytes,
 )
-from agents.plan.memory import plan_run
+from agents.plan.runs import plan_run
 from agents.plan.shapes import Tower, read_shape, shape_of
 
 SMALL = {"hidden_size": 128, "intermediate_size": 320, "vocab_size": 512}
