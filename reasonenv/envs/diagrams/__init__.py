@@ -92,7 +92,7 @@ def problems(
     weights = _weights(names)
     names = names if isinstance(names, str) else tuple(names)
     choice = choose("Diagrams-v0", SPLITS, dict.fromkeys(LEVELS, FAMILIES), split, level, names)
-    choice["is_whole_level"] = names == BUILT_IN
+    choice["is_whole_level"] = names == BUILT_IN and len({*weights}) == 1
     return Diagrams(
         problem_seed=problem_seed,
         weights=weights,

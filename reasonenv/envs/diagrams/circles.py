@@ -98,7 +98,7 @@ def crossing_chords(rng: random.Random, level: int) -> Exercise:
 
     rule = "The parts of two chords that cross have equal products"
     steps = f"{rule}: {c} * x = {a} * {b} = {a * b}, so x = {a * b} / {c} = {x}."
-    return Exercise((a, b, c, x), x, steps, draw)
+    return Exercise((a, b, c, x), x, steps, draw, key=(sorted((a, b)), c, x))
 
 
 @family()

@@ -1,7 +1,7 @@
 """Points, lines, motions and graphs of functions in a coordinate system."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import pairwise
 from math import gcd, prod
@@ -81,7 +81,9 @@ def transformation(rng: random.Random, level: int) -> Exercise:
     """A triangle in a coordinate system and motions; the image of a corner."""
     first, last = ((0, 2), (0, 5), (2, 5), (5, 9), (0, 9))[level - 1]
     motions = tuple(rng.sample(list(_MOTIONS)[first:last], 1 + (level == 5)))
-    columns, rows = rng.sample(range(-5, 6), 3), rng.sample(range(-5, 6), 3)
+    columns = rows = [0, 0, 0]
+    while _are_on_a_line(columns, rows):
+        columns, rows = rng.sample(range(-5, 6), 3), rng.sample(range(-5, 6), 3)
     corners, corner = tuple(zip(columns, rows, strict=True)), rng.randrange(3)
     x, y = corners[corner]
     steps = f"{'ABC'[corner]} is at ({x}, {y})."
@@ -102,6 +104,16 @@ def transformation(rng: random.Random, level: int) -> Exercise:
 
     words = " and then ".join(motions), "ABC"[corner]
     return Exercise((motions, corner, corners), f"({x}, {y})", steps, draw, words)
+
+
+def _gaps(numbers: Sequence[int]) -> list[int]:
+    return [after - before for before, after in pairwise(numbers)]
+
+
+def _are_on_a_line(columns: Sequence[int], rows: Sequence[int]) -> bool:
+    """True for three points of a line, by their coordinates."""
+    (a, b, c), (d, e, f) = columns, rows
+    return (b - a) * (f - d) == (e - d) * (c - a)
 
 
 def _draw_curve(scene: Scene, function: Callable[[Fraction], Any], limit: int) -> None:
@@ -128,7 +140,10 @@ def zeros(rng: random.Random, level: int) -> Exercise:
     """The graph of a polynomial; its zeros."""
     first, last = ((0, 2), (0, 3), (0, 4), (2, 4), (3, 5))[level - 1]
     quantity = rng.choice(list(_QUANTITIES)[first:last])
-    roots = sorted(rng.sample([x for x in range(-7, 8) if x], 2 + (level > 3)))
+    roots = [-7, 6, 7]
+    # The curve between close roots is too low to be seen beside one that is far away.
+    while len(roots) == 3 and roots[2] - roots[0] > 10 and min(_gaps(roots)) == 1:
+        roots = sorted(rng.sample([x for x in range(-7, 8) if x], 2 + (level > 3)))
     answer = _QUANTITIES[quantity](roots)
 
     def draw(scene: Scene) -> None:

@@ -80,10 +80,12 @@ class Family:
         """An exercise of a multiple choice, and its four options in any order.
 
         The options are neighbours among the answers of many exercises, and any of these four
-        is the one that is posed: without the figure each option is as likely as the others.
+        is the one that is posed: without the figure each option is as likely as the others,
+        where four answers are found to one question.
         """
-        candidates = [self.draw(split, level, rng) for _ in range(40)]
-        by_answer = {exercise.answer: exercise for exercise in candidates}
+        draws = [self.draw(split, level, rng) for _ in range(200)]
+        same = {each.answer: each for each in draws if each.words == draws[0].words}
+        by_answer = same if len(same) > 3 else {each.answer: each for each in draws[:40]}
         ordered = sorted(by_answer, key=lambda answer: (isinstance(answer, str), answer))
         first = rng.randint(0, max(0, len(ordered) - 4))
         options = ordered[first : first + 4]
@@ -131,5 +133,5 @@ def family(
 def text_of(answer: Answer) -> str:
     """An answer in words: a terminating decimal as one, any other fraction as 2/3."""
     if isinstance(answer, Fraction) and 1000 % answer.denominator == 0:
-        return f"{float(answer):g}"
+        return f"{float(answer):.15g}"
     return str(answer)

@@ -1,6 +1,7 @@
 """Number lines, rulers, thermometers and maps with a scale."""
 
 import random
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise
 
@@ -141,6 +142,17 @@ def map_scale(rng: random.Random, level: int) -> Exercise:
     return Exercise((tuple(nodes), squares, km), total, steps, draw, key=key)
 
 
+def _count_ways(
+    crossings: Sequence[tuple[int, int]], barriers: Sequence[tuple[int, int]]
+) -> dict[tuple[int, int], int]:
+    """Ways to the right and up from (0, 0) to each crossing, in the order of rows."""
+    ways: dict[tuple[int, int], int] = {}
+    for x, y in crossings:
+        arriving = ways.get((x - 1, y), 0) + ways.get((x, y - 1), 0)
+        ways[x, y] = 0 if (x, y) in barriers else arriving if x or y else 1
+    return ways
+
+
 @family()
 def grid_paths(rng: random.Random, level: int) -> Exercise:
     """A grid of streets with barriers; the number of shortest ways between two corners."""
@@ -148,11 +160,10 @@ def grid_paths(rng: random.Random, level: int) -> Exercise:
     columns, rows = rng.randint(columns - 1, columns), rng.randint(rows - 1, rows)
     crossings = [(x, y) for y in range(rows + 1) for x in range(columns + 1)]
     inner = [place for place in crossings if 2 <= sum(place) <= columns + rows - 2]
-    barriers = tuple(sorted(rng.sample(inner, level + 1)))
-    ways: dict[tuple[int, int], int] = {}
-    for x, y in crossings:
-        arriving = ways.get((x - 1, y), 0) + ways.get((x, y - 1), 0)
-        ways[x, y] = 0 if (x, y) in barriers else arriving if x or y else 1
+    barriers, ways = (), {}
+    while not ways.get((columns, rows)):  # else a longer way may be the shortest one
+        barriers = tuple(sorted(rng.sample(inner, level + 1)))
+        ways = _count_ways(crossings, barriers)
 
     def draw(scene: Scene) -> None:
         size = 320 / max(columns, rows) * complex(columns, rows)

@@ -2,6 +2,7 @@
 
 import cmath
 import random
+from collections.abc import Sequence
 from itertools import accumulate, pairwise
 from math import cos, radians
 
@@ -32,7 +33,8 @@ def polygon_angles(rng: random.Random, level: int) -> Exercise:
 
     total, terms = 180 * level, " - ".join(map(str, others))
     rule = f"The angles of a polygon with {level + 2} corners add up to {level} * 180° = {total}°"
-    return Exercise((x, *others), x, f"{rule}: x = {total} - {terms} = {x}.", draw)
+    steps, key = f"{rule}: x = {total} - {terms} = {x}.", (x, min(others, others[::-1]))
+    return Exercise((x, *others), x, steps, draw, key=key)
 
 
 @family()
@@ -64,7 +66,15 @@ def parallels(rng: random.Random, level: int) -> Exercise:
     equation = f"add up to 180°: {left} + {right} = 180"
     if (here - there) % 2 == 0:
         equation = f"are equal: {left} = {right}"
-    return Exercise((here, there, *terms), x, f"The angles {equation}, so x = {x}.", draw)
+    steps, key = f"The angles {equation}, so x = {x}.", _turned_or_mirrored(here, there, terms)
+    return Exercise((here, there, *terms), x, steps, draw, key=key)
+
+
+def _turned_or_mirrored(here: int, there: int, terms: Sequence[tuple[int, int]]) -> object:
+    """The least of the forms of the same figure of two parallels."""
+    turned = (there + 2) % 4, (here + 2) % 4, terms[::-1]
+    forms = (here, there, terms), turned
+    return min((a ^ flip, b ^ flip, pair) for a, b, pair in forms for flip in (0, 1))
 
 
 _TRIPLES = (3, 4, 5), (5, 12, 13), (8, 15, 17), (20, 21, 29), (28, 45, 53), (33, 56, 65)
@@ -74,7 +84,7 @@ _TRIPLES = (3, 4, 5), (5, 12, 13), (8, 15, 17), (20, 21, 29), (28, 45, 53), (33,
 def draw_triple(rng: random.Random, level: int) -> tuple[int, int, int]:
     """Sides of a right triangle, the legs in any order: more and larger ones at higher levels."""
     first, second, longest = _TRIPLES[rng.randrange((3, 3, 4, 5, 6)[level - 1])]
-    factor = rng.randint(1, (80 + 20 * level) // longest)
+    factor = rng.randint(1, (110 + 20 * level) // longest)
     legs = (first, second) if rng.random() < 0.5 else (second, first)
     return legs[0] * factor, legs[1] * factor, longest * factor
 
@@ -97,7 +107,8 @@ def pythagoras(rng: random.Random, level: int) -> Exercise:
             scene.side(start, end, text, inside, color=color)
 
     squares = f"{others[0]}² + {others[1]}²" if place_of_x == 2 else f"{others[1]}² - {others[0]}²"
-    return Exercise((place_of_x, *sides), x, f"x² = {squares} = {x * x}, so x = {x}.", draw)
+    steps = f"x² = {squares} = {x * x}, so x = {x}."
+    return Exercise((place_of_x, *sides), x, steps, draw, key=(x, sorted(sides)))
 
 
 @family()

@@ -9,16 +9,24 @@ from reasonenv.envs.diagrams.family import Exercise, family
 from reasonenv.envs.diagrams.scene import Scene, arc_points
 
 
+def _row(rng: random.Random, count: int, least: int) -> tuple[int, ...]:
+    """Parts of a row, 1 where shaded: at least so many, and not all."""
+    shaded = rng.sample(range(count), rng.randint(least, count - 1))
+    return tuple(int(part in shaded) for part in range(count))
+
+
 @family()
 def fraction_of_shape(rng: random.Random, level: int) -> Exercise:
     """A disc or a bar in equal parts, or several bars, with shaded parts; which fraction."""
     kind = "disc" if level == 2 else "bars"
     low, high = ((5, 14), (5, 14), (3, 7), (2, 9), (2, 9))[level - 1]
     counts = [rng.randint(low, high) for _ in range((1, 1, rng.randint(3, 6), 2, 3)[level - 1])]
-    rows = []
-    for count in counts[:1] * len(counts) if level == 3 else counts:
-        shaded = rng.sample(range(count), rng.randint(level < 3, count - 1))
-        rows.append(tuple(int(part in shaded) for part in range(count)))
+    rows: list[tuple[int, ...]] = []
+    while not any(map(sum, rows)):
+        rows = [
+            _row(rng, count, level < 3)
+            for count in (counts[:1] * len(counts) if level == 3 else counts)
+        ]
     share = sum((Fraction(sum(row), len(row)) for row in rows), Fraction(0)) / len(rows)
 
     def draw_disc(scene: Scene) -> None:

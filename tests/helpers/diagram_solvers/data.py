@@ -2,7 +2,6 @@
 
 from fractions import Fraction
 from itertools import pairwise, permutations, product
-from statistics import median
 
 import networkx
 import numpy as np
@@ -61,8 +60,8 @@ def histogram(is_density, unit, edges, heights, classes):
 
 def stem_and_leaf(ask, *sets):
     if ask == "range":
-        return max(sets[0]) - min(sets[0])
-    medians = [Fraction(median(data)) for data in sets]
+        return int(np.ptp(sets[0]))
+    medians = [Fraction(float(np.median(data))) for data in sets]
     return abs(medians[0] - (medians[1] if len(medians) > 1 else 0))
 
 

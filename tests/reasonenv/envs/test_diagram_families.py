@@ -33,7 +33,7 @@ def drawn(name, level, count, split="train"):
 
 
 def key_of(exercise):
-    return repr(exercise.key or exercise.operands)
+    return repr(exercise.operands if exercise.key is None else exercise.key)
 
 
 def same(answer, other):
@@ -149,6 +149,38 @@ def test_splits_have_many_operands_each_and_none_in_common(name, level):
     keys = {split: {*map(key_of, drawn(name, level, 40, split))} for split in diagrams.SPLITS}
     assert min(map(len, keys.values())) >= 3
     assert sum(map(len, keys.values())) == len(set().union(*keys.values()))
+
+
+MIRRORED = {
+    "polygon_angles": lambda x, *others: (x, min(others, others[::-1])),
+    "parallels": lambda here, there, *terms: (min((here, there), (here ^ 1, there ^ 1)), terms),
+    "pythagoras": lambda place, a, b, c: ((a, b, c)[place], min(a, b), max(a, b)),
+    "crossing_chords": lambda a, b, c, x: (min(a, b), max(a, b), c, x),
+}
+"""What a family's figures and their mirror images have in common: a figure may be either."""
+
+
+@pytest.mark.parametrize("name", MIRRORED)
+def test_a_figure_is_in_the_split_of_its_mirror_image(name):
+    rng, splits, forms = random.Random(3), defaultdict(set), defaultdict(set)
+    for _ in range(3000):
+        exercise = FAMILIES[name].sample(rng, 2)
+        key = MIRRORED[name](*exercise.operands)
+        splits[key].add(FAMILIES[name].split_of(exercise))
+        forms[key].add(exercise.operands)
+    assert max(map(len, splits.values())) == 1
+    assert max(map(len, forms.values())) > 1
+
+
+def test_the_wording_of_a_choice_does_not_tell_the_answer():
+    family, rng = FAMILIES["growing_pattern"], random.Random(4)
+    counts = Counter((each.words, each.answer) for each in drawn(family.name, 5, 4000))
+    right = 0
+    for _ in range(150):
+        exercise, options = family.choice("train", 5, rng)
+        guess = max(options, key=lambda answer: counts[exercise.words, answer])
+        right += guess == exercise.answer
+    assert right / 150 < 0.4  # four standard deviations above chance
 
 
 @by_family

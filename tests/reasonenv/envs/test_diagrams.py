@@ -45,6 +45,7 @@ def test_what_chooses_problems_is_in_their_ids():
     variants = [
         *({}, {"level": 1}, {"split": "test"}, {"problem_seed": 1}, {"families": FEW}),
         *({"families": {"slope": 2, "ruler": 1}}, {"multiple_choice": True}),
+        {"families": dict.fromkeys(BUILT_IN, 1) | {"slope": 2}},
     ]
     ids = [diagrams.problems(**each).make(7, True).id for each in variants]
     assert ids[0] == "diagrams-v0/3/train/0/7"
