@@ -7,7 +7,7 @@ import runpy
 import sys
 from collections.abc import Sequence
 
-from agents.algorithms import ALGORITHMS, module_of
+from agents.algorithms import ALGORITHMS, find_learner
 from agents.cli.exit import standard_streams
 from agents.cli.missing_packages import explain_missing_packages
 from reasonenv.console import parse_command
@@ -26,14 +26,18 @@ COMMANDS = {
 
 @standard_streams()
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Runs the module of a command with the arguments after its name; without any, lists them."""
+    """Trains, or runs the module of another command; without arguments, lists them."""
     about = "Trains a model on an environment, and what belongs to it."
     name, *words = parse_command(
         "reasonenv-train", "agents", about, ALGORITHMS | COMMANDS, arguments
     )
     explain_missing_packages()
+    if name in ALGORITHMS:
+        from agents.run import main as train
+
+        return train(find_learner(name), words)
     sys.argv[1:] = words
-    runpy.run_module(module_of(name), run_name="__main__", alter_sys=True)
+    runpy.run_module(f"agents.{name}", run_name="__main__", alter_sys=True)
 
 
 if __name__ == "__main__":

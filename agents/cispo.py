@@ -2,15 +2,14 @@
 
 from dataclasses import dataclass
 
-from agents.advantages import Advantage, standardized
-from agents.learner import Learner
+from agents.learner import GroupLearner
 from agents.losses import Level, per_token, truncated
 from agents.reductions import Reduction, token_mean
-from agents.rollout import Batch, Group, PerToken
+from agents.rollout import Batch, PerToken
 
 
 @dataclass(frozen=True, kw_only=True)
-class CISPO(Learner):
+class CISPO(GroupLearner):
     """Clipped importance-sampling policy optimization: every token learns, with a bounded weight.
 
     PPO's clip silences a token that has moved too far, often a rare one at which the reasoning
@@ -27,8 +26,6 @@ class CISPO(Learner):
     Source: MiniMax-M1 (arXiv:2506.13585), section 3.1.
     """
 
-    advantage_function: Advantage = standardized
-    """A: standardized, or another function of the group's rewards."""
     reduction: Reduction = token_mean
     """From the losses of tokens to a scalar."""
     clip_low: float | None = None
@@ -38,10 +35,6 @@ class CISPO(Learner):
     level: Level = per_token
     """Importance-sampling level of w: per_token, or, with `sequence_mean`, geometric,
     per_turn or per_response."""
-
-    def advantage(self, reward: Group) -> Group:
-        """A, by default (R - mean) / std of the group."""
-        return self.advantage_function(reward)
 
     def loss(self, log_prob: PerToken, batch: Batch) -> PerToken:
         """The loss above."""

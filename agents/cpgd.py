@@ -8,14 +8,14 @@ from torch import Tensor
 
 from agents.advantages import Advantage, standardized
 from agents.divergences import Divergence, k3, unnormalized_forward_kl
-from agents.learner import ReferenceLearner
+from agents.learner import GroupLearner, ReferenceLearner
 from agents.losses import Bound, Level, clipped_log_ratio, per_token, policy_drift
 from agents.reductions import Reduction, prompt_mean
-from agents.rollout import Batch, Group, Mask, PerToken
+from agents.rollout import Batch, Mask, PerToken
 
 
 @dataclass(frozen=True, kw_only=True)
-class CPGD(ReferenceLearner):
+class CPGD(GroupLearner, ReferenceLearner):
     """Clipped policy gradient optimization with policy drift.
 
     In theory a response y to a prompt x is one action, and the policy after π_old maximizes (eq. 1)
@@ -70,10 +70,6 @@ class CPGD(ReferenceLearner):
     or per_response (eq. 1)."""
     beta: float | None = None
     """β, the weight of the k3 penalty to the reference policy, >= 0."""
-
-    def advantage(self, reward: Group) -> Group:
-        """A = ω(x) (R - mean of the group), section 4.3 (III)."""
-        return self.advantage_function(reward)
 
     def loss(self, log_prob: PerToken, batch: Batch) -> PerToken:
         """-Φ + α E of eq. 2, and β k3 where there is a reference policy."""

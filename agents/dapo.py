@@ -3,15 +3,14 @@
 from dataclasses import dataclass
 from typing import Any
 
-from agents.advantages import Advantage, standardized
-from agents.learner import Learner
+from agents.learner import GroupLearner
 from agents.losses import Level, clipped_ratio, per_token
 from agents.reductions import Reduction, token_mean
-from agents.rollout import Batch, Group, PerToken
+from agents.rollout import Batch, PerToken
 
 
 @dataclass(frozen=True, kw_only=True)
-class DAPO(Learner):
+class DAPO(GroupLearner):
     """Decoupled clip and dynamic sampling policy optimization.
 
     GRPO without the reference policy, with a wider upper bound ("clip-higher": a rare token may
@@ -29,8 +28,6 @@ class DAPO(Learner):
     Source: Yu et al., DAPO (arXiv:2503.14476).
     """
 
-    advantage_function: Advantage = standardized
-    """A: standardized, or another function of the group's rewards."""
     reduction: Reduction = token_mean
     """From the losses of tokens to a scalar."""
     clip_low: float | None = 0.2
@@ -47,10 +44,6 @@ class DAPO(Learner):
     def run_defaults(cls, max_response_length: int) -> dict[str, Any]:
         """At most ten rollouts for an update, and the paper's fifth of a response as its buffer."""
         return {"max_generations": 10, "overlong_buffer": max_response_length // 5}
-
-    def advantage(self, reward: Group) -> Group:
-        """A, by default (R - mean) / std of the group."""
-        return self.advantage_function(reward)
 
     def loss(self, log_prob: PerToken, batch: Batch) -> PerToken:
         """The loss above."""

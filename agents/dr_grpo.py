@@ -3,14 +3,14 @@
 from dataclasses import dataclass
 
 from agents.advantages import Advantage, centered
-from agents.learner import Learner
+from agents.learner import GroupLearner
 from agents.losses import clipped_ratio
 from agents.reductions import Reduction, constant_length
-from agents.rollout import Batch, Group, PerToken
+from agents.rollout import Batch, PerToken
 
 
 @dataclass(frozen=True, kw_only=True)
-class DrGRPO(Learner):
+class DrGRPO(GroupLearner):
     """GRPO done right: without its two divisions, and without a reference policy.
 
     GRPO divides a response's loss by its length, which makes wrong long responses cheap, and its
@@ -39,10 +39,6 @@ class DrGRPO(Learner):
     """ε above, >= 0."""
     dual_clip: float | None = None
     """Largest ratio where the advantage is negative, > 1; not in the paper."""
-
-    def advantage(self, reward: Group) -> Group:
-        """A, by default R - mean of the group."""
-        return self.advantage_function(reward)
 
     def loss(self, log_prob: PerToken, batch: Batch) -> PerToken:
         """The loss above."""

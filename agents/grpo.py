@@ -2,16 +2,15 @@
 
 from dataclasses import dataclass
 
-from agents.advantages import Advantage, standardized
 from agents.divergences import Divergence, k3
-from agents.learner import ReferenceLearner
+from agents.learner import GroupLearner, ReferenceLearner
 from agents.losses import Level, clipped_ratio, per_token, policy_drift
 from agents.reductions import Reduction, sequence_mean
-from agents.rollout import Batch, Group, PerToken
+from agents.rollout import Batch, PerToken
 
 
 @dataclass(frozen=True, kw_only=True)
-class GRPO(ReferenceLearner):
+class GRPO(GroupLearner, ReferenceLearner):
     """Group relative policy optimization: PPO whose baseline is the group, not a critic.
 
     Each token's loss is, with w = π / π_old and ρ = π / π_ref,
@@ -30,8 +29,6 @@ class GRPO(ReferenceLearner):
     gives no ε; 0.2 is PPO's. Dual clip and drift: CPGD (arXiv:2505.12504), figure 1.
     """
 
-    advantage_function: Advantage = standardized
-    """A: standardized, or another function of the group's rewards."""
     reduction: Reduction = sequence_mean
     """From the losses of tokens to a scalar; many libraries take `token_mean`."""
     clip_low: float | None = 0.2
@@ -51,10 +48,6 @@ class GRPO(ReferenceLearner):
     level: Level = per_token
     """Importance-sampling level of w: per_token, or, with `sequence_mean`, geometric (GSPO),
     geometric_token, per_turn or per_response. Penalty and drift are those of tokens."""
-
-    def advantage(self, reward: Group) -> Group:
-        """A, by default (R - mean) / std of the group."""
-        return self.advantage_function(reward)
 
     def loss(self, log_prob: PerToken, batch: Batch) -> PerToken:
         """The loss above, and α times the drift."""

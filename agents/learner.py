@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from agents import references
-from agents.advantages import AllReduce
+from agents.advantages import Advantage, AllReduce, standardized
 from agents.corrections import SamplerCorrection, corrected, uncorrected
 from agents.distillation import SecondContext, divergence_of_logits
 from agents.errors import UsageError
@@ -374,6 +374,18 @@ class Learner(ABC):
                 f"{type(self).__name__}{reason} needs sampler_log_prob, and the sampler gave none: "
                 f"have it return log-probabilities{advice}"
             )
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupLearner(Learner):
+    """A learner whose advantages are a function of the rewards of each group."""
+
+    advantage_function: Advantage = standardized
+    """A: standardized, or another function of the group's rewards."""
+
+    def advantage(self, reward: Group) -> Group:
+        """A of each response."""
+        return self.advantage_function(reward)
 
 
 @dataclass(frozen=True, kw_only=True)

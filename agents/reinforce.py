@@ -3,14 +3,14 @@
 from dataclasses import dataclass
 
 from agents.advantages import Advantage, raw
-from agents.learner import Learner
+from agents.learner import GroupLearner
 from agents.losses import policy_gradient
 from agents.reductions import Reduction, constant_length
-from agents.rollout import Batch, Group, PerToken
+from agents.rollout import Batch, PerToken
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reinforce(Learner):
+class Reinforce(GroupLearner):
     """The policy gradient itself: -A Σ_i ln π(y_i | x, y_<i), by default with the bare reward.
 
     On samples of π the gradient is that of the expected reward; any baseline that does not depend
@@ -28,10 +28,6 @@ class Reinforce(Learner):
     """A: raw, leave_one_out, centered, batch_centered."""
     reduction: Reduction = constant_length(1)  # noqa: RUF009 - frozen
     """From the losses of tokens to a scalar: by default summed over each response."""
-
-    def advantage(self, reward: Group) -> Group:
-        """A, by default R."""
-        return self.advantage_function(reward)
 
     def loss(self, log_prob: PerToken, batch: Batch) -> PerToken:
         """-A ln π."""

@@ -3,17 +3,17 @@
 from dataclasses import dataclass
 
 from agents.advantages import Advantage, AllReduce, raw, return_to_go, whitened
-from agents.learner import ReferenceLearner
+from agents.learner import GroupLearner, ReferenceLearner
 from agents.losses import clipped_ratio
 from agents.reductions import Reduction, token_mean
 from agents.reinforce_plus_plus_baseline import ReinforcePlusPlusBaseline
-from agents.rollout import Batch, Group, PerToken
+from agents.rollout import Batch, PerToken
 
 __all__ = ["ReinforcePlusPlus", "ReinforcePlusPlusBaseline"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReinforcePlusPlus(ReferenceLearner):
+class ReinforcePlusPlus(GroupLearner, ReferenceLearner):
     """REINFORCE++: PPO's loss with a penalty in the reward, normalized over the whole rollout.
 
     The return of token i has the penalties from there on (no discount),
@@ -47,10 +47,6 @@ class ReinforcePlusPlus(ReferenceLearner):
     def token_advantage_uses_old_policy(self) -> bool:
         """True if there is a penalty, whose value it is."""
         return bool(self.beta)
-
-    def advantage(self, reward: Group) -> Group:
-        """R."""
-        return self.advantage_function(reward)
 
     def token_advantage(self, batch: Batch, all_reduce: AllReduce) -> PerToken:
         """A: the return of each token, normalized."""

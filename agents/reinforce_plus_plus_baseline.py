@@ -4,14 +4,14 @@ from dataclasses import dataclass
 
 from agents.advantages import Advantage, AllReduce, centered, whitened
 from agents.divergences import Divergence, k2
-from agents.learner import ReferenceLearner
+from agents.learner import GroupLearner, ReferenceLearner
 from agents.losses import clipped_ratio
 from agents.reductions import Reduction, token_mean
-from agents.rollout import Batch, Group, PerToken
+from agents.rollout import Batch, PerToken
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReinforcePlusPlusBaseline(ReferenceLearner):
+class ReinforcePlusPlusBaseline(GroupLearner, ReferenceLearner):
     """REINFORCE++-Baseline: rewards centered in their group, normalized over the whole rollout.
 
     A = (C - mean) / std over all response tokens of the rollout, C = R - mean of the group; the
@@ -45,10 +45,6 @@ class ReinforcePlusPlusBaseline(ReferenceLearner):
     def token_advantage_uses_old_policy(self) -> bool:
         """False: `whitened` reads rewards and lengths alone."""
         return False
-
-    def advantage(self, reward: Group) -> Group:
-        """C, by default R - mean of the group."""
-        return self.advantage_function(reward)
 
     def token_advantage(self, batch: Batch, all_reduce: AllReduce) -> PerToken:
         """A: C at each token, normalized."""

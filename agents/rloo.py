@@ -3,14 +3,14 @@
 from dataclasses import dataclass
 
 from agents.advantages import Advantage, AllReduce, leave_one_out, whitened
-from agents.learner import Learner
+from agents.learner import GroupLearner
 from agents.losses import Level, clipped_ratio, per_token, policy_gradient
 from agents.reductions import Reduction, constant_length
-from agents.rollout import Batch, Group, PerToken
+from agents.rollout import Batch, PerToken
 
 
 @dataclass(frozen=True, kw_only=True)
-class RLOO(Learner):
+class RLOO(GroupLearner):
     """REINFORCE leave-one-out: each response against the mean of the others.
 
     A response is one action, and its loss -A Σ_i ln π(y_i | x, y_<i), with A = R - mean of the
@@ -46,10 +46,6 @@ class RLOO(Learner):
     def token_advantage_uses_old_policy(self) -> bool:
         """False: `whitened` reads rewards and lengths alone."""
         return False
-
-    def advantage(self, reward: Group) -> Group:
-        """A, by default R - mean of the others."""
-        return self.advantage_function(reward)
 
     def token_advantage(self, batch: Batch, all_reduce: AllReduce) -> PerToken:
         """A at each token."""

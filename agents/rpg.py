@@ -6,7 +6,7 @@ from functools import partial
 from agents import references
 from agents.advantages import Advantage, centered
 from agents.divergences import Divergence, unnormalized_reverse_kl
-from agents.learner import ReferenceLearner
+from agents.learner import GroupLearner, ReferenceLearner
 from agents.losses import (
     Clip,
     Estimator,
@@ -19,11 +19,11 @@ from agents.losses import (
 )
 from agents.reductions import Reduction, token_mean
 from agents.references import Refresh
-from agents.rollout import Batch, Group, PerToken
+from agents.rollout import Batch, PerToken
 
 
 @dataclass(frozen=True, kw_only=True)
-class RPG(ReferenceLearner):
+class RPG(GroupLearner, ReferenceLearner):
     """Regularized policy gradient: the exact off-policy gradient of E_π[R] - β D.
 
     D is a divergence between the policy π and a reference, by default the old policy that sampled.
@@ -90,10 +90,6 @@ class RPG(ReferenceLearner):
     `sequence_mean`, per_turn or per_response."""
     z_old: float = 1.0
     """Z_old > 0, the mass of an old policy whose probabilities do not add up to one."""
-
-    def advantage(self, reward: Group) -> Group:
-        """A, by default R - mean of the group."""
-        return self.advantage_function(reward)
 
     def loss(self, log_prob: PerToken, batch: Batch) -> PerToken:
         """The loss above, clipped."""

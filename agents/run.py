@@ -290,8 +290,7 @@ def _resumption(state: RunState) -> str:
     module = module_name(type(state.learner))
     if state.engines.train.num_ranks > 1 or module == "__main__":
         return "--resume"
-    words = ("python", "-m", module, "--output-dir", str(state.folder), "--resume")
-    return shlex.join(words)
+    return f"python -m {module} --output-dir {shlex.quote(str(state.folder))} --resume"
 
 
 def open_log(state: RunState) -> RunLog:

@@ -4,7 +4,12 @@ Those of the two papers and their baselines are modules of `agents` itself, the 
 package.
 """
 
+from importlib import import_module
 from importlib.util import find_spec
+from inspect import isclass
+from typing import Any
+
+from agents.errors import UsageError
 
 ALGORITHMS = {
     "cpgd": "clipped policy gradient with policy drift",
@@ -34,6 +39,23 @@ ALGORITHMS = {
     "gdpo": "GRPO on components of the reward, standardized one by one",
 }
 """Names of algorithms, each with a summary."""
+
+
+def find_learner(name: str) -> Any:
+    """The learner's class of an algorithm, by name.
+
+    Raises:
+        UsageError: There is none of this name.
+    """
+    if name not in ALGORITHMS:
+        raise UsageError(
+            f"--learner {name[:200]}: give a module of agents with one, such as cpgd, grpo"
+        )
+    from agents.learner import Learner
+
+    values = vars(import_module(module := module_of(name))).values()
+    own = (value for value in values if getattr(value, "__module__", "") == module)
+    return next(value for value in own if isclass(value) and issubclass(value, Learner))
 
 
 def module_of(name: str) -> str:

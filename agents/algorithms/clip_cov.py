@@ -71,9 +71,3 @@ def covariance(batch: Batch, log_prob: PerToken, all_reduce: AllReduce) -> PerTo
 def pseudo_random(values: PerToken, seed: int) -> PerToken:
     """A number in [0, 1) for each value, the same wherever it stands and on whatever rank."""
     return (torch.sin(values.double() * 12.9898 + seed) * 43758.5453).frac().abs()
-
-
-if __name__ == "__main__":
-    from agents.run import main
-
-    main(ClipCov)

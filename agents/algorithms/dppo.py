@@ -6,10 +6,10 @@ from typing import Literal
 import torch
 
 from agents.advantages import Advantage, centered
-from agents.learner import Learner
+from agents.learner import GroupLearner
 from agents.losses import record_clipped
 from agents.reductions import Reduction, constant_length
-from agents.rollout import Batch, Group, PerToken
+from agents.rollout import Batch, PerToken
 
 
 def binary_tv(log_prob: PerToken, anchor: PerToken) -> PerToken:
@@ -31,7 +31,7 @@ DISTANCES = {"tv": binary_tv, "kl": binary_kl}
 
 
 @dataclass(frozen=True, kw_only=True)
-class DPPO(Learner):
+class DPPO(GroupLearner):
     """Divergence proximal policy optimization: a trust region of probabilities, not of ratios.
 
     A ratio says little about a distribution: of a rare token it soon doubles and changes nothing,
@@ -70,10 +70,6 @@ class DPPO(Learner):
         """True: the loss compares with the sampler's probabilities."""
         return True
 
-    def advantage(self, reward: Group) -> Group:
-        """A, by default R - mean of the group."""
-        return self.advantage_function(reward)
-
     def loss(self, log_prob: PerToken, batch: Batch) -> PerToken:
         """The loss above; without a sampler's μ, π_old is its."""
         anchor = batch.old_log_prob if batch.sampler_log_prob is None else batch.sampler_log_prob
@@ -85,9 +81,3 @@ class DPPO(Learner):
         record_clipped(outside & (advantage != 0))
         weight = (new - anchor).exp().clamp(max=self.ratio_cap)
         return (-weight * advantage * log_prob).where(~outside, 0.0)
-
-
-if __name__ == "__main__":
-    from agents.run import main
-
-    main(DPPO)

@@ -50,9 +50,3 @@ class GDPO(GRPO):
         pairs = zip(self.parts, self.weights, strict=True)
         total = torch.stack([weight * standardized(parts[name]) for name, weight in pairs]).sum(0)
         return batch_centered(total) / (total.std() + STD_EPSILON)
-
-
-if __name__ == "__main__":
-    from agents.run import main
-
-    main(GDPO)

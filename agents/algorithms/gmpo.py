@@ -3,15 +3,14 @@
 import math
 from dataclasses import dataclass
 
-from agents.advantages import Advantage, standardized
-from agents.learner import Learner
+from agents.learner import GroupLearner
 from agents.losses import geometric, masked
 from agents.reductions import Reduction, sequence_mean
-from agents.rollout import Batch, Group, PerToken
+from agents.rollout import Batch, PerToken
 
 
 @dataclass(frozen=True, kw_only=True)
-class GMPO(Learner):
+class GMPO(GroupLearner):
     """Geometric-mean policy optimization: tokens are clipped, then a response has one ratio.
 
     With u_i = ln π(y_i) / π_old(y_i), held at c where A > 0 has pushed it above, and at -c where
@@ -28,25 +27,13 @@ class GMPO(Learner):
     Source: Zhao et al., Geometric-Mean Policy Optimization (arXiv:2507.20673).
     """
 
-    advantage_function: Advantage = standardized
-    """A: standardized, or another function of the group's rewards."""
     reduction: Reduction = sequence_mean
     """From the losses of tokens to a scalar; others do not average the loss of a response."""
     log_clip: float = 0.4
     """c > 0, in nats."""
-
-    def advantage(self, reward: Group) -> Group:
-        """A, by default (R - mean) / std of the group."""
-        return self.advantage_function(reward)
 
     def loss(self, log_prob: PerToken, batch: Batch) -> PerToken:
         """The loss above, at each token of its response."""
         low, high = -math.expm1(-self.log_clip), math.expm1(self.log_clip)
         log_ratio = masked(log_prob - batch.old_log_prob, batch.advantage, low, high)
         return -batch.advantage * geometric(log_ratio, batch.mask).exp()
-
-
-if __name__ == "__main__":
-    from agents.run import main
-
-    main(GMPO)

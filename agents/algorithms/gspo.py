@@ -33,9 +33,3 @@ class GSPO(GRPO):
     """β, the weight of the penalty to the reference policy, >= 0."""
     level: Level = geometric
     """Importance-sampling level of the ratio: geometric, or geometric_token."""
-
-
-if __name__ == "__main__":
-    from agents.run import main
-
-    main(GSPO)

@@ -51,9 +51,3 @@ class KLCov(GRPO):
         """The loss above."""
         distance = (log_prob - batch.old_log_prob).abs()
         return super().loss(log_prob, batch) + self.kappa * distance * batch.extras["selection"]
-
-
-if __name__ == "__main__":
-    from agents.run import main
-
-    main(KLCov)

@@ -29,9 +29,3 @@ class MaxRL(GRPO):
     """From the losses of tokens to a scalar."""
     beta: float | None = None
     """β, the weight of the penalty to the reference policy, >= 0."""
-
-
-if __name__ == "__main__":
-    from agents.run import main
-
-    main(MaxRL)

@@ -4,12 +4,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from agents.advantages import Advantage, standardized
 from agents.distillation import SecondContext, VocabularyDivergence
 from agents.divergences import k2, k3
-from agents.learner import Learner
+from agents.learner import GroupLearner
 from agents.losses import clipped_ratio
-from agents.rollout import Batch, Group, PerToken
+from agents.rollout import Batch, PerToken
 from agents.views import View
 
 
@@ -31,7 +30,7 @@ ESTIMATORS: dict[str, Callable[[PerToken, PerToken, PerToken], PerToken]] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class OPD(Learner):
+class OPD(GroupLearner):
     """On-policy distillation: a teacher's probabilities of the policy's own responses.
 
     The teacher q is another model, `--teacher`, which may read the policy's prompt or a `view` of
@@ -63,8 +62,6 @@ class OPD(Learner):
     """c > 0 of a weight sg(min(π / π_old, c)); None for no weight."""
     reward_weight: float = 0.0
     """λ, the weight of the reward."""
-    advantage_function: Advantage = standardized
-    """Advantages of the reward."""
 
     @property
     def second_context(self) -> SecondContext:
@@ -77,10 +74,6 @@ class OPD(Learner):
         """True where the estimator has the sampler's μ."""
         is_importance = self.divergence is None and self.estimator == "importance"
         return is_importance or super().uses_sampler
-
-    def advantage(self, reward: Group) -> Group:
-        """Of the rewards."""
-        return self.advantage_function(reward)
 
     def loss(self, log_prob: PerToken, batch: Batch) -> PerToken:
         """The loss above; without a sampler's μ, π_old is its."""
@@ -97,9 +90,3 @@ class OPD(Learner):
             reward_loss = clipped_ratio(log_prob, old, batch.advantage, 0.2, 0.2)
             loss = loss + self.reward_weight * reward_loss
         return loss
-
-
-if __name__ == "__main__":
-    from agents.run import main
-
-    main(OPD)

@@ -30,9 +30,3 @@ class OPSD(OPD):
     """The teacher's prompt."""
     self_teacher: Literal["current", "initial", "teacher"] = "initial"
     """The teacher without `--teacher`: the current weights or the initial ones."""
-
-
-if __name__ == "__main__":
-    from agents.run import main
-
-    main(OPSD)

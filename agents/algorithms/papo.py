@@ -56,9 +56,3 @@ class PAPO(GRPO):
         terms = -self.gamma * k3(log_prob, batch.old_log_prob, corrupted)
         terms = terms - self.entropy_weight * log_prob
         return loss + terms.where(batch.distilled[:, None], 0.0)
-
-
-if __name__ == "__main__":
-    from agents.run import main
-
-    main(PAPO)

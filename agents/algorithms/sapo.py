@@ -4,14 +4,13 @@ from dataclasses import dataclass
 
 import torch
 
-from agents.advantages import Advantage, standardized
-from agents.learner import Learner
+from agents.learner import GroupLearner
 from agents.reductions import Reduction, sequence_mean
-from agents.rollout import Batch, Group, PerToken
+from agents.rollout import Batch, PerToken
 
 
 @dataclass(frozen=True, kw_only=True)
-class SAPO(Learner):
+class SAPO(GroupLearner):
     """Soft adaptive policy optimization: a smooth gate in place of a clip.
 
     With w = π / π_old a token's loss is
@@ -26,18 +25,12 @@ class SAPO(Learner):
     Source: Gao et al., Soft Adaptive Policy Optimization (arXiv:2511.20347).
     """
 
-    advantage_function: Advantage = standardized
-    """A: standardized, or another function of the group's rewards."""
     reduction: Reduction = sequence_mean
     """From the losses of tokens to a scalar."""
     tau_positive: float = 1.0
     """τ > 0 where A > 0."""
     tau_negative: float = 1.05
     """τ > 0 elsewhere."""
-
-    def advantage(self, reward: Group) -> Group:
-        """A, by default (R - mean) / std of the group."""
-        return self.advantage_function(reward)
 
     def loss(self, log_prob: PerToken, batch: Batch) -> PerToken:
         """The loss above."""
@@ -46,9 +39,3 @@ class SAPO(Learner):
         tau = torch.where(advantage > 0, *taus)
         ratio = (log_prob - batch.old_log_prob).exp()
         return -4 / tau * torch.sigmoid(tau * (ratio - 1)) * advantage
-
-
-if __name__ == "__main__":
-    from agents.run import main
-
-    main(SAPO)

@@ -29,9 +29,3 @@ class SDFT(OPD):
     """The teacher's prompt."""
     self_teacher: Literal["current", "initial", "teacher"] = "current"
     """The teacher without `--teacher`: the current weights or the initial ones."""
-
-
-if __name__ == "__main__":
-    from agents.run import main
-
-    main(SDFT)

@@ -3,13 +3,13 @@
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from agents.advantages import Advantage, AllReduce, standardized
+from agents.advantages import AllReduce
 from agents.distillation import SecondContext, VocabularyDivergence, kl_to_teacher
 from agents.divergences import k2, k3
-from agents.learner import Learner
+from agents.learner import GroupLearner
 from agents.losses import clipped_ratio
 from agents.reductions import Reduction, prompt_mean
-from agents.rollout import Batch, Group, PerToken
+from agents.rollout import Batch, PerToken
 from agents.views import View, reference_answer
 
 ANCHORS = {
@@ -22,7 +22,7 @@ ANCHORS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class SDPG(Learner):
+class SDPG(GroupLearner):
     """Self-distilled policy gradient: the policy that is told the answer is the teacher.
 
     With q the current weights after a prompt with the answer, w = π / π_ref, training step k of T:
@@ -45,8 +45,6 @@ class SDPG(Learner):
 
     reduction: Reduction = prompt_mean
     """From the losses of tokens to a scalar."""
-    advantage_function: Advantage = standardized
-    """A: standardized, or another function of the group's rewards."""
     surrogate: Literal["clipped", "on_policy", "importance"] = "clipped"
     """The term of the reward."""
     clip_low: float | None = 0.2
@@ -93,10 +91,6 @@ class SDPG(Learner):
         fall = min(1.0, (num_steps - step) / self.decay) if self.decay else 1.0
         return replace(self, beta=self.beta * rise * fall)
 
-    def advantage(self, reward: Group) -> Group:
-        """A, by default (R - mean) / std of the group."""
-        return self.advantage_function(reward)
-
     def prepare(self, batch: Batch, all_reduce: AllReduce, log_prob: PerToken) -> Batch:
         """With the gate: which tokens are distilled."""
         return batch.with_extras(gate=(batch.advantage > 0) if self.gate else batch.mask)
@@ -115,9 +109,3 @@ class SDPG(Learner):
         if self.surrogate == "importance":
             return loss.detach() * log_prob + (log_prob - old).exp().detach() * terms
         return loss + terms
-
-
-if __name__ == "__main__":
-    from agents.run import main
-
-    main(SDPG)

@@ -39,9 +39,3 @@ class SDPO(OPD):
     """c > 0 of the weight sg(min(π / π_old, c)); None for no weight."""
     sampler_correction: SamplerCorrection = 2.0
     """Cap of the weights π_old / μ of tokens drawn from the sampler's μ; None for no weights."""
-
-
-if __name__ == "__main__":
-    from agents.run import main
-
-    main(SDPO)

@@ -327,6 +327,7 @@ _SAMPLER_CORRECTION = tyro.constructors.PrimitiveConstructorSpec(
 
 
 def module_name(learner: type) -> str:
-    """The module that `python -m` runs, also where the learner is defined in `__main__`."""
+    """What `python -m` runs, also where the learner is defined in `__main__`."""
     spec = getattr(sys.modules["__main__"], "__spec__", None)
-    return spec.name if spec and learner.__module__ == "__main__" else learner.__module__
+    name = spec.name if spec and learner.__module__ == "__main__" else learner.__module__
+    return name.replace("agents.algorithms.", "agents ")

@@ -7,29 +7,25 @@ memory of each GPU in the phases of a step, whether it fits, and if not, why.
 """
 
 import argparse
-import importlib
-import inspect
 import json
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from typing import Annotated
 
 import torch
 from annotated_types import Gt, Interval, Le
 
-from agents.algorithms import module_of
+from agents.algorithms import find_learner
 from agents.cli.checks import check_run
 from agents.cli.exit import errors_in_one_line
 from agents.cli.flags import parse_run
 from agents.cli.types import validated
 from agents.errors import UsageError
-from agents.learner import Learner
 from agents.plan.runs import local_memory, plan_run
 from agents.plan.text import plan_lines
 from agents.storage.json_files import json_value
-from reasonenv.console import print_line, short, standard_streams
+from reasonenv.console import print_line, standard_streams
 
 RESULTS = ("phases", "totals", "verdict", "kv_bytes", "responses_at_a_time", "vllm_share")
 """Properties of a plan in its JSON, besides its inputs."""
@@ -51,23 +47,6 @@ class Machine:
     """Images of a problem, for vision models."""
     json: bool = False
     """Print the plan as JSON."""
-
-
-def find_learner(name: str) -> type[Learner]:
-    """The learner of a module of `agents`, by the module's name.
-
-    Raises:
-        UsageError: There is none.
-    """
-    path = module_of(name) if name.isidentifier() else ""
-    exists = path and find_spec(path) is not None
-    for value in vars(importlib.import_module(path)).values() if exists else ():
-        is_own = inspect.isclass(value) and value.__module__ == path
-        if is_own and issubclass(value, Learner) and not inspect.isabstract(value):
-            return value
-    raise UsageError(
-        f"--learner {short(name)}: give a module of agents with one, such as cpgd, grpo"
-    )
 
 
 @standard_streams()

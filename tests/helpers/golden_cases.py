@@ -9,7 +9,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from agents import divergences, references
 from agents.advantages import centered, clip_filter, pass_at_k, raw, standardized
-from agents.algorithms import ALGORITHMS
+from agents.algorithms import ALGORITHMS, find_learner
 from agents.corrections import masked_weight, off_policy_mask, product
 from agents.cpgd import CPGD
 from agents.dapo import DAPO
@@ -18,7 +18,6 @@ from agents.dr_grpo import DrGRPO
 from agents.gpg import GPG
 from agents.grpo import GRPO
 from agents.losses import per_response, reinforce, truncated
-from agents.plan.__main__ import find_learner
 from agents.reductions import constant_length, sequence_mean, token_mean
 from agents.reinforce import Reinforce
 from agents.reinforce_plus_plus import ReinforcePlusPlus, ReinforcePlusPlusBaseline

@@ -9,7 +9,7 @@ import pytest
 import tyro
 
 from agents import run
-from agents.plan.__main__ import find_learner
+from agents.algorithms import find_learner
 
 ROOT = Path(__file__).parents[3]
 PAGES = [

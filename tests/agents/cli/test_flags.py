@@ -9,11 +9,10 @@ from pyarrow import parquet
 
 from agents import run
 from agents.advantages import clip_filter, standardized
-from agents.algorithms import ALGORITHMS
+from agents.algorithms import ALGORITHMS, find_learner
 from agents.cli.flags import format_function, parse_function, parse_run
 from agents.cli.settings import COMMON, Run
 from agents.dapo import DAPO
-from agents.plan.__main__ import find_learner
 from agents.reductions import constant_length, token_mean
 
 

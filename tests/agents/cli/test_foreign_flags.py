@@ -3,11 +3,10 @@ import re
 import pytest
 from helpers.tiny_runs import CPGD
 
-from agents.algorithms import ALGORITHMS
+from agents.algorithms import ALGORITHMS, find_learner
 from agents.cli.flags import parse_run
 from agents.cli.foreign_flags import TRL, VERL, advice
 from agents.cli.settings import Run
-from agents.plan.__main__ import find_learner
 
 FLAGS = set(vars(Run())).union(*(vars(find_learner(name)()) for name in ALGORITHMS))
 

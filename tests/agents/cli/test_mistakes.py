@@ -11,9 +11,9 @@ import pytest
 from PIL import Image
 
 from agents import run
+from agents.algorithms import find_learner
 from agents.cli.settings import Run
 from agents.cpgd import CPGD
-from agents.plan.__main__ import find_learner
 from agents.storage.provenance import write_run
 from agents.training.setup import run_settings
 from reasonenv.grading import VERSION

@@ -9,9 +9,9 @@ import pytest
 import agents
 from agents import __main__ as command
 from agents import algorithms
+from agents.algorithms import find_learner
 from agents.errors import UsageError
 from agents.learner import Learner
-from agents.plan.__main__ import find_learner
 
 
 def test_the_algorithms_are_all_modules_with_a_learner():

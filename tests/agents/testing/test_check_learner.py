@@ -9,7 +9,7 @@ import torch
 
 from agents import references
 from agents.advantages import Advantage, batch_centered, centered, clip_filter, raw
-from agents.algorithms import ALGORITHMS
+from agents.algorithms import ALGORITHMS, find_learner
 from agents.cpgd import CPGD
 from agents.dapo import DAPO
 from agents.divergences import (
@@ -22,7 +22,6 @@ from agents.gpg import GPG
 from agents.grpo import GRPO
 from agents.learner import Learner
 from agents.losses import differentiable, per_response, reinforce, truncated
-from agents.plan.__main__ import find_learner
 from agents.reductions import constant_length, sequence_mean, token_mean
 from agents.rloo import RLOO
 from agents.rollout import Batch, Group, PerToken

@@ -9,13 +9,12 @@ from helpers import tiny_engines
 from helpers.pretended_device import DEVICE, PretendedDevice, to_device, varlen_kernel
 
 from agents import sft
-from agents.algorithms import ALGORITHMS
+from agents.algorithms import ALGORITHMS, find_learner
 from agents.cpgd import CPGD
 from agents.engines import sampling
 from agents.engines.model import Policy
 from agents.engines.sampling import Sampling
 from agents.engines.torch import TorchEngine
-from agents.plan.__main__ import find_learner
 from agents.sft import FineTuning
 from agents.testing.examples import parts_of
 from agents.training.update import Passes, update
