@@ -47,10 +47,7 @@ def read_config(path: Path) -> dict[str, Any]:
         if not (isinstance(run, dict) and isinstance(learner, dict)):
             raise UsageError(f"--config {path} is no record of a run: it lacks its settings")
         content = {**run, **learner, "resume": False}
-    settings = {name.replace("-", "_"): value for name, value in content.items()}
-    if len(settings) < len(content):
-        raise UsageError(f"--config {path} has a setting twice, with - and _: remove one")
-    return settings
+    return {name.replace("-", "_"): value for name, value in content.items()}
 
 
 def as_arguments(
@@ -85,23 +82,7 @@ def as_arguments(
             is_nested = isinstance(value, dict | list)
             if is_nested and name not in json_names:
                 raise UsageError(f"--config: {flag} is {short(str(value))}: give a single value")
-            arguments += [f"--{flag}", _json(flag, value) if is_nested else str(value)]
+            # A date, for which YAML alone has a type, is a text in JSON.
+            text = json.dumps(value, default=str) if is_nested else str(value)
+            arguments += [f"--{flag}", text]
     return arguments
-
-
-def _json(flag: str, value: Any) -> str:
-    """The JSON text of a mapping or list.
-
-    Raises:
-        UsageError: It has a value that JSON has no type for, such as a date, or a key that is no
-            text, such as `on`, which YAML reads as true.
-    """
-    try:
-        text = json.dumps(value, allow_nan=False)
-    except (TypeError, ValueError) as error:
-        raise UsageError(f"--config: {flag} is no JSON: {error}: quote it") from error
-    if json.loads(text) != value:
-        raise UsageError(
-            f"--config: {flag} is no JSON: a key of {short(text)} is no text: quote it"
-        )
-    return text

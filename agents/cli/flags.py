@@ -76,7 +76,7 @@ FUNCTIONS: dict[Any, Functions] = {
         *(distillation.jensen_shannon, distillation.top_k),
     ),
     views.View: _public(views),
-    corrections.SamplerCorrection: _named(
+    corrections.Correction: _named(
         *(corrections.truncated_weight, corrections.masked_weight, corrections.ratio_mask),
         *(corrections.k3_mask, corrections.off_policy_mask, corrections.uncorrected),
     ),
@@ -213,9 +213,9 @@ def _leading_flags(arguments: Sequence[str]) -> dict[str, Any]:
     add("--env")
     add("--model")
     add("--data")
-    add("--env-options", "--env_options", type=_object)
+    add("--env-options", "--env_options", type=_value)
     for name in SIZES:
-        add(f"--{name.replace('_', '-')}", f"--{name}", type=_size)
+        add(f"--{name.replace('_', '-')}", f"--{name}", type=_value)
     add("--config", type=Path)
     add("--output-dir", "--output_dir")
     add("--seed")
@@ -224,13 +224,8 @@ def _leading_flags(arguments: Sequence[str]) -> dict[str, Any]:
     return {name: value for name, value in flags.items() if value is not None}
 
 
-def _size(text: str) -> int | str:
-    """An integer, or a text that is none as it is."""
-    return int(text) if text.isdecimal() and len(text) < 10 else text
-
-
-def _object(text: str) -> Any:
-    """The value of a JSON text; one that is none is refused later."""
+def _value(text: str) -> Any:
+    """The value of a number or JSON text; one that is none is refused later."""
     with suppress(ValueError, RecursionError):
         return json.loads(text)
 
@@ -295,8 +290,6 @@ def format_function(value: Any) -> str:
 
 def _named_function(info: tyro.constructors.PrimitiveTypeInfo) -> Any:
     """Parser and formatter of a field that is a function, for tyro."""
-    if info.type == corrections.SamplerCorrection:
-        return _SAMPLER_CORRECTION
     if get_origin(info.type) is not Callable and info.type is not Callable:
         return None
     functions = next((f for kind, f in FUNCTIONS.items() if kind == info.type), ALL)
@@ -307,23 +300,6 @@ def _named_function(info: tyro.constructors.PrimitiveTypeInfo) -> Any:
         is_instance=callable,
         str_from_instance=lambda value: [format_function(value)],
     )
-
-
-def _parse_correction(text: str) -> corrections.SamplerCorrection:
-    """A number, a function or None."""
-    try:
-        return None if text == "None" else float(text)
-    except ValueError:
-        return parse_function(text, FUNCTIONS[corrections.SamplerCorrection])
-
-
-_SAMPLER_CORRECTION = tyro.constructors.PrimitiveConstructorSpec(
-    nargs=1,
-    metavar="FLOAT|FUNCTION|None",
-    instance_from_str=lambda words: _parse_correction(words[0]),
-    is_instance=lambda value: value is None or isinstance(value, float | int) or callable(value),
-    str_from_instance=lambda value: [format_function(value)],
-)
 
 
 def module_name(learner: type) -> str:

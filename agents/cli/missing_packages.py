@@ -28,18 +28,11 @@ def explain_missing_packages() -> None:
 def _excepthook(
     kind: type[BaseException], error: BaseException, traceback: TracebackType | None
 ) -> None:
-    line = _explanation(error)
-    if line is None or os.environ.get("REASONENV_TRACEBACK"):
-        sys.__excepthook__(kind, error, traceback)
-    else:
-        print(line, file=sys.stderr)
-
-
-def _explanation(error: BaseException) -> str | None:
-    """The line for a missing package of an extra; None for every other error."""
     # A missing module within a package, torch.foo, is of an installation that is there but damaged.
     package = error.name if isinstance(error, ModuleNotFoundError) else None
     extra = next((extra for extra, packages in EXTRAS.items() if package in packages), None)
-    if extra is None:
-        return None
-    return f"error: {package} is not installed: run pip install 'reasonenv[{extra}]'"
+    if extra is None or os.environ.get("REASONENV_TRACEBACK"):
+        sys.__excepthook__(kind, error, traceback)
+    else:
+        line = f"error: {package} is not installed: run pip install 'reasonenv[{extra}]'"
+        print(line, file=sys.stderr)

@@ -30,18 +30,18 @@ COLDEST, HOTTEST = 1e-3, 1e3
 Temperature = Annotated[float, Interval(ge=COLDEST, le=HOTTEST)]
 
 
-class _InvalidJSON(str):
-    """The text of a flag that is no JSON."""
-
-
 def _from_json(words: list[str]) -> Any:
     """The value of a JSON text; None for None."""
     try:
         return json.loads(words[0], object_pairs_hook=unique_keys)
-    except (ValueError, RecursionError):
-        return None if words[0] == "None" else _InvalidJSON(words[0])
+    except (ValueError, RecursionError) as error:
+        if words[0] == "None":
+            return None
+        reason = f"{short(words[0])!r} is not valid JSON: {short(str(error).partition(';')[0])}"
+        raise ValueError(f"{reason}: {_QUOTES}") from error
 
 
+_QUOTES = """give it in single quotes, such as '{"name": 1}'"""
 JSON = PrimitiveConstructorSpec(
     nargs=1,
     metavar="JSON",
@@ -94,7 +94,6 @@ _WORDS = {
     "extra_forbidden": "there is no such option",
 }
 """What to give, by the type of pydantic's error."""
-_QUOTES = """give it in single quotes, such as '{"name": 1}'"""
 
 
 def validated(settings: D) -> D:
@@ -113,12 +112,6 @@ def _line(error: Any) -> str:
     """One of pydantic's errors, with the flag, its value and the values that are valid."""
     name, *inner = map(str, error["loc"])
     value, flag = error["input"], f"--{name.replace('_', '-')} {'.'.join(inner)}".rstrip()
-    try:
-        if isinstance(value, _InvalidJSON):
-            json.loads(value, object_pairs_hook=unique_keys)
-    except (ValueError, RecursionError) as reason:
-        reason = short(str(reason).partition(";")[0])
-        return f"{flag} {short(value)!r} is not valid JSON: {reason}: {_QUOTES}"
     if error["type"] == "value_error":
         return f"{flag} {error['ctx']['error']}"
     bounds = {n: f"{b:g}" if isinstance(b, float) else b for n, b in error.get("ctx", {}).items()}

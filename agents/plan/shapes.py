@@ -1,10 +1,11 @@
 """Shape of a model: its sizes by its configuration, without reading a weight."""
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from transformers import LlamaConfig, Qwen2_5_VLConfig, Qwen2Config, Qwen3Config
+from transformers import AutoConfig
 
 from agents.engines import attention
 from agents.engines.pretrained import empty_model, load_config, model_folder
@@ -47,41 +48,13 @@ class Shape:
     tower: Tower | None = None
 
 
-_SMALL = (Qwen2Config, 1536, 8960, 28, 12, 2, 151936, True)
-_SMOL = (LlamaConfig, 576, 1536, 30, 9, 3, 49152, True)
-KNOWN: dict[str, tuple[Any, ...]] = {
-    "Qwen/Qwen2.5-VL-7B-Instruct": (Qwen2_5_VLConfig, 3584, 18944, 28, 28, 4, 152064, False),
-    "Qwen/Qwen2.5-VL-3B-Instruct": (Qwen2_5_VLConfig, 2048, 11008, 36, 16, 2, 151936, True),
-    "Qwen/Qwen3-8B": (Qwen3Config, 4096, 12288, 36, 32, 8, 151936, False),
-    "Qwen/Qwen3-4B": (Qwen3Config, 2560, 9728, 36, 32, 8, 151936, True),
-    "Qwen/Qwen3-1.7B": (Qwen3Config, 2048, 6144, 28, 16, 8, 151936, True),
-    "Qwen/Qwen2.5-1.5B-Instruct": _SMALL,
-    "Qwen/Qwen2.5-1.5B": _SMALL,
-    "Qwen/Qwen2.5-Math-1.5B": _SMALL,
-    "HuggingFaceTB/SmolLM2-135M-Instruct": _SMOL,
-    "HuggingFaceTB/SmolLM2-135M": _SMOL,
-}
-"""The default models and their siblings, so that a plan needs no network.
+KNOWN: dict[str, dict[str, Any]] = json.loads(
+    Path(__file__).with_name("known_models.json").read_text(encoding="utf-8")
+)
+"""Sizes of the default models and their siblings, so that a plan needs no network.
 
 Source: config.json of each on huggingface.co; a test compares their weights with published counts.
 """
-
-
-def _known_config(name: str) -> Any:
-    kind, hidden, intermediate, layers, heads, kv_heads, vocabulary, tied = KNOWN[name]
-    text: dict[str, Any] = {
-        "hidden_size": hidden,
-        "intermediate_size": intermediate,
-        "num_hidden_layers": layers,
-        "num_attention_heads": heads,
-        "num_key_value_heads": kv_heads,
-        "vocab_size": vocabulary,
-        "tie_word_embeddings": tied,
-    }
-    if kind is Qwen2_5_VLConfig:
-        vision = {"hidden_size": 1280, "out_hidden_size": hidden}
-        return kind(text_config=text, vision_config=vision, tie_word_embeddings=tied)
-    return kind(**text, **({"head_dim": 128} if kind is Qwen3Config else {}))
 
 
 class UnplannableError(ModelError):
@@ -100,7 +73,7 @@ def read_shape(name: str, *, trust_remote_code: bool = False) -> Shape:
         UnplannableError: It is no dense transformer.
     """
     if not Path(name).is_dir() and name in KNOWN:
-        return shape_of(name, _known_config(name))
+        return shape_of(name, AutoConfig.for_model(**KNOWN[name]))
     config = load_config(model_folder(name), trust_remote_code=trust_remote_code)
     return shape_of(name, config, trust_remote_code=trust_remote_code)
 

@@ -52,7 +52,6 @@ def refused(tiny_folder, tmp_path):
         ({"overlong_buffer": 13}, "--overlong-buffer 13 is longer than --max-response-length 12"),
         ({"group_size": 3}, "--group-size 3"),
         ({"minibatch_size": 12}, "divide the 16 responses of a rollout"),
-        ({"env_options": "size: 3"}, "--env-options 'size: 3' is not valid JSON"),
         ({"env_options": '{"sise": 3}'}, "takes no argument 'sise': did you mean 'size'?"),
         ({"env_options": '{"rank": 1}'}, "--env-options cannot set rank"),
         ({"data": "/nowhere"}, "takes no data"),
@@ -148,6 +147,7 @@ def test_images_for_a_model_that_cannot_see_are_refused_before_the_first_step(
     [
         (["--learning-rat", "1"], "--learning-rat"),
         (["--num-steps", "few"], "--num-steps"),
+        (["--env-options", "size: 3"], "Error parsing --env-options: 'size: 3' is not valid JSON"),
         (["--engine", "jax"], "'auto', 'torch', 'deepspeed'"),
         (["--advantage-function", "best"], "no function is called 'best'"),
         (["--advantage-function", "token_mean"], "no function is called 'token_mean'"),
@@ -194,19 +194,10 @@ def test_flags_set_the_run_and_the_learner(words, settings):
     assert parse_run(CPGD, words) == (Run(seed=3, resume=True), CPGD(**settings))
 
 
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        (["--num-steps", "\uff11\uff12"], " has digits that are not ASCII: write 0 to 9\n"),
-        (["--beta=0.\u0663"], " has digits that are not ASCII: write 0 to 9\n"),
-        (["--hepl"], "error: there is no flag --hepl: did you mean --help?\n"),
-    ],
-)
-def test_a_misspelt_help_and_digits_of_another_script_are_refused(words, told, capsys):
+def test_a_misspelt_help_is_refused(capsys):
     with pytest.raises(SystemExit, match=r"^2$"):
-        parse_run(CPGD, words)
-    assert capsys.readouterr().err.endswith(told)
-    assert parse_run(CPGD, ["--output-dir", "runs\uff11"])[0].output_dir == "runs\uff11"
+        parse_run(CPGD, ["--hepl"])
+    assert capsys.readouterr().err == "error: there is no flag --hepl: did you mean --help?\n"
 
 
 @pytest.mark.parametrize(

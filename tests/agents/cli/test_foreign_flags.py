@@ -5,13 +5,13 @@ from helpers.tiny_runs import CPGD
 
 from agents.algorithms import ALGORITHMS, find_learner
 from agents.cli.flags import parse_run
-from agents.cli.foreign_flags import TRL, VERL, advice
+from agents.cli.foreign_flags import PEERS, advice
 from agents.cli.settings import Run
 
 FLAGS = set(vars(Run())).union(*(vars(find_learner(name)()) for name in ALGORITHMS))
 
 
-@pytest.mark.parametrize("name", TRL | VERL)
+@pytest.mark.parametrize("name", PEERS["TRL"] | PEERS["verl"])
 def test_a_name_of_a_peer_is_no_setting_of_a_run_and_its_advice_names_settings(name):
     assert name not in vars(Run())
     flags = re.findall(r"--([a-z][a-z-]+)", advice(f"--{name}"))
