@@ -61,17 +61,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with errors_in_one_line():
         run = check_run(run)
         machine = validated(machine)
-        memory = machine.gpu_memory
-        if memory is None and machine.num_gpus and not torch.cuda.is_available():
-            raise UsageError(f"--num-gpus {machine.num_gpus}: no GPU here; give --gpu-memory")
-        plan = plan_run(
-            run,
-            algorithm,
-            num_gpus=machine.num_gpus,
-            memory=memory or local_memory(machine.num_gpus),
-            num_words=machine.num_words,
-            num_images=machine.num_images,
-        )
+        num_gpus, memory = machine.num_gpus, machine.gpu_memory
+        if memory is None and num_gpus and not torch.cuda.is_available():
+            raise UsageError(f"--num-gpus {num_gpus}: no GPU here; give --gpu-memory")
+        lengths = {"num_words": machine.num_words, "num_images": machine.num_images}
+        memory = memory or local_memory(num_gpus)
+        plan = plan_run(run, algorithm, num_gpus=num_gpus, memory=memory, **lengths)
     content = json_value(plan) | {name: getattr(plan, name) for name in RESULTS}
     for line in json.dumps(content, indent=2).splitlines() if machine.json else plan_lines(plan):
         print_line(line)

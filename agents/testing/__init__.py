@@ -37,11 +37,13 @@ def check_learner(
         MissingPackageError: Hypothesis is not installed.
     """
     try:
-        from agents.testing.contract import check_properties
+        from agents.testing.contract import check_property
+        from agents.testing.gradients import PROPERTIES
     except ModuleNotFoundError as error:
         if error.name != "hypothesis":
             raise
         raise MissingPackageError(
             "check_learner needs hypothesis: pip install hypothesis"
         ) from None
-    check_properties(learner, max_examples, reward_parts)
+    for title, holds in PROPERTIES.items():
+        check_property(learner, title, holds, max_examples, reward_parts)

@@ -10,19 +10,17 @@ from hypothesis import strategies as st
 from agents.learner import Learner
 from agents.testing import loss_properties, update_properties  # noqa: F401 - they register theirs
 from agents.testing.examples import Draw
-from agents.testing.gradients import PROPERTIES, Property, PropertyError
+from agents.testing.gradients import Property, PropertyError
 
 
-def check_properties(learner: Learner, max_examples: int, reward_parts: Sequence[str]) -> None:
-    """Searches for an example on which one of `PROPERTIES` fails; see `check_learner`."""
-    for title, holds in PROPERTIES.items():
-        _check_property(learner, title, holds, max_examples, reward_parts)
-
-
-def _check_property(
+def check_property(
     learner: Learner, title: str, holds: Property, max_examples: int, reward_parts: Sequence[str]
 ) -> None:
-    """Raises AssertionError with the smallest example on which a property fails."""
+    """Searches for an example on which a property fails; see `check_learner`.
+
+    Raises:
+        AssertionError: With the smallest one.
+    """
     cause: Exception | None = None
 
     @settings(

@@ -27,7 +27,7 @@ from agents.rloo import RLOO
 from agents.rollout import Batch, Group, PerToken
 from agents.rpg import RPG
 from agents.testing import check_learner
-from agents.testing.contract import PROPERTIES
+from agents.testing.gradients import PROPERTIES
 
 
 @dataclass(frozen=True, kw_only=True)
