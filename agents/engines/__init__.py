@@ -43,7 +43,7 @@ class TrainEngine(Protocol):
             responses: Of this rank.
             entropy_gradient: True for an entropy that is differentiable too; given only for
                 learners that read it.
-            distillation: Teacher and divergence, an `engines.teacher.Distillation`: then the
+            distillation: Teacher and divergence, an `engines.frozen_models.Distillation`: then the
                 divergence over the vocabulary at each token is a third result, differentiable; None
                 for learners that read none.
         """
