@@ -45,11 +45,7 @@ class GlooGroup:
         return self._group.broadcast([flat], self._options).wait
 
     def broadcast(self, tensor: Tensor) -> None:
-        """Takes part in the broadcast of a tensor on the CPU.
-
-        Raises:
-            ConnectionError: Another member is gone.
-        """
+        """Takes part in a broadcast of a tensor on the CPU, or raises a ConnectionError."""
         with _connection_errors():
             self._group.broadcast([tensor], self._options).wait()
 
@@ -75,12 +71,7 @@ Group = GlooGroup | NCCLGroup
 
 
 def join(client: VLLMClient, backend: str | None, num_workers: int) -> Group:
-    """Connects this process and the workers of a server.
-
-    Args:
-        client: Of the server.
-        backend: Of the server's weight transfer.
-        num_workers: Of the server.
+    """Connects this process and the workers of a server, by the back end of its weight transfer.
 
     Raises:
         SamplerError: This process cannot use the back end, or the workers cannot be reached.
@@ -149,10 +140,7 @@ def _connection_errors() -> Iterator[None]:
 def send(client: VLLMClient, group: Group, weights: Iterable[tuple[str, Tensor]]) -> None:
     """Replaces the weights of a server, which does not sample meanwhile.
 
-    Args:
-        client: Of the server.
-        group: From `join`; not to be used again after an error.
-        weights: Names and tensors; one bucket of them is held at a time.
+    One bucket of them is held at a time. The group is not to be used again after an error.
 
     Raises:
         SamplerError: The server is lost, or cannot load them. Errors of `weights` pass through.

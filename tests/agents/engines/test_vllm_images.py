@@ -89,7 +89,7 @@ def check_power(engine, responses) -> None:
 def started(tiny_folder):
     engine = trainer(tiny_folder)
     parts = engine.chat, engine.sampling, LENGTH
-    sampler = VLLMSampler(tiny_folder, *parts, options=OPTIONS)
+    sampler = VLLMSampler(tiny_folder, *parts, options=OPTIONS | {"max_model_len": 1024})
     yield sampler
     sampler.close()
 
