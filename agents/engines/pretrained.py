@@ -51,11 +51,7 @@ def model_folder(name: str) -> str:
 
 
 def load_config(name: str, *, trust_remote_code: bool = False) -> Any:
-    """Configuration of a model by its hub name or folder.
-
-    Raises:
-        ModelError: It cannot be loaded, or needs code that is not trusted.
-    """
+    """Configuration of a model by its hub name or folder; ModelError if it cannot be loaded."""
     with model_errors(name):
         config = AutoConfig.from_pretrained(name, trust_remote_code=trust_remote_code)
         config.get_text_config()
@@ -79,11 +75,7 @@ def load_parts(name: str, *, trust_remote_code: bool = False) -> tuple[Any, Any,
 def load_pretrained(
     name: str, config: Any, dtype: torch.dtype, *, trust_remote_code: bool = False
 ) -> Any:
-    """Model with all its weights; see `load_config`.
-
-    Raises:
-        ModelError: A weight is missing or has another shape, or a file is damaged.
-    """
+    """Model with all its weights; ModelError if one is missing or has another shape."""
     with model_errors(name):
         model, report = _auto(config).from_pretrained(
             name,

@@ -171,12 +171,11 @@ def _buckets(weights: Iterable[tuple[str, Tensor]]) -> Iterator[list[tuple[str, 
     bucket: list[tuple[str, Tensor]] = []
     size = 0
     for name, weight in weights:
-        num_bytes = weight.numel() * weight.element_size()
-        if bucket and (size + num_bytes > BUCKET or weight.dtype != bucket[0][1].dtype):
+        if bucket and (size + weight.nbytes > BUCKET or weight.dtype != bucket[0][1].dtype):
             yield bucket
             bucket, size = [], 0
         bucket.append((name, weight.detach()))
-        size += num_bytes
+        size += weight.nbytes
     if bucket:
         yield bucket
 
@@ -238,14 +237,11 @@ class Receiver:
     ) -> None:
         """Receives a bucket, with its announcement, and loads it into the layout of the kernels.
 
-        Raises:
-            ValueError: A weight is not one of this model's or has another shape, or, at the empty
-                bucket that comes last, one is missing.
+        ValueError if a weight does not fit this model or, at the empty last bucket, is missing.
         """
         if not names and self._missing:
-            raise ValueError(
-                f"{len(self._missing)} weights are missing, {min(self._missing)} first"
-            )
+            first = min(self._missing)
+            raise ValueError(f"{len(self._missing)} weights are missing, {first} first")
         if not names or self._group is None:
             return
         if self._missing == self._layouts[0] and names[0] not in self._missing:
@@ -299,9 +295,8 @@ def _layouts(model: Any) -> list[dict[str, tuple[int, ...]]]:
 
     Those of the trainer's may also be transformers' own: both are given.
     """
-    trust = model.trust_remote_code
-    config = load_config(model.model, trust_remote_code=trust)
-    empty: Any = empty_model(model.model, config, trust_remote_code=trust)
+    trust: Any = {"trust_remote_code": model.trust_remote_code}
+    empty: Any = empty_model(model.model, load_config(model.model, **trust), **trust)
     layouts = []
     for conversions in (None, []):  # those of the family, and none
         empty._weight_conversions = conversions
