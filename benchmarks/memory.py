@@ -34,10 +34,10 @@ import usage
 from agents.distillation import kl_to_teacher
 from agents.engines import model as policies
 from agents.engines.chat import Chat
+from agents.engines.frozen_models import Distillation, Teacher
 from agents.engines.load import load_model
 from agents.engines.model import Policy
 from agents.engines.sampling import Sampling
-from agents.engines.teacher import Distillation, Teacher
 from agents.rollout import Prompt, Responses
 from provenance import provenance
 

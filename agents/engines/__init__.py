@@ -41,11 +41,9 @@ class TrainEngine(Protocol):
 
         Args:
             responses: Of this rank.
-            entropy_gradient: True for an entropy that is differentiable too; given only for
-                learners that read it.
-            distillation: Teacher and divergence, an `engines.teacher.Distillation`: then the
-                divergence over the vocabulary at each token is a third result, differentiable; None
-                for learners that read none.
+            entropy_gradient: True for an entropy that is differentiable too.
+            distillation: An `engines.frozen_models.Distillation`: then the divergence over the
+                vocabulary at each token is a third result, differentiable.
         """
         ...
 
@@ -165,12 +163,10 @@ def ranks() -> tuple[int, int]:
 
 
 def all_gather_object(items: Sequence[T], engine: TrainEngine | None) -> list[T]:
-    """All-gather of the items of all ranks, in the order of ranks; every rank calls it.
+    """All-gather of any number of items of each rank, in order of rank; every rank calls it.
 
-    Args:
-        items: Of this rank, any number of them. A tensor that is a view is pickled with all of its
-            storage.
-        engine: Of this rank; None for a process alone.
+    A tensor that is a view is pickled with all of its storage. `engine` is None for a process
+    alone.
     """
     if engine is None or engine.num_ranks == 1:
         return list(items)
@@ -187,10 +183,7 @@ def error_on_all_ranks(
 ) -> Iterator[None]:
     """Context that raises on every rank if one fails in it; every rank enters it.
 
-    Args:
-        engine: Of this rank; None for a process alone.
-        action: What fails, in words, for the error of the other ranks.
-        kind: Of that error.
+    The error of the other ranks is of this kind, and names the action.
     """
     failure: Exception | None = None
     try:

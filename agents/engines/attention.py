@@ -94,21 +94,11 @@ def packed_attention(  # noqa: PLR0913 - as transformers calls it
     sliding_window: int | None = None,
     **rest: Any,
 ) -> tuple[Tensor, None]:
-    """Attention output `[1 n heads c]` of a packed row.
+    """Attention output `[1 n heads c]` of a packed row, from a query `[1 heads n c]`.
 
-    Args:
-        module: The layer.
-        query: `[1 heads n c]`.
-        key: Of as many heads or fewer.
-        value: Of the shape of `key`.
-        attention_mask: Of a padded batch, which goes to `sdpa` with the `rest`.
-        packing: Segments of the row; None for a padded batch of sequences, or with a cache for a
-            row of the next token of each response.
-        cache_of_groups: Keeps the keys and values of a sampler.
-        dropout: Probability.
-        scaling: Factor of the scores; None for `c ** -0.5`.
-        sliding_window: Number of keys that a query attends to, its own included; None for all.
-        rest: Of the layer.
+    Without a packing it is a padded batch, which goes to `sdpa` with its mask and the `rest`, or,
+    with a sampler's cache of keys and values, a row of the next token of each response. The factor
+    of the scores is `c ** -0.5` by default; `sliding_window` keys include that of the query.
 
     Raises:
         ModelError: The layer asks a packed row for more, such as sinks or chosen keys, or its model
@@ -270,8 +260,7 @@ class _GatherRows(torch.autograd.Function):
 def gather_rows(values: Tensor, index: Tensor) -> Tensor:
     """`values[index]` for rows that occur several times in the index.
 
-    The backward pass of `values[index]` adds the gradients of a row with atomic operations on
-    several threads: in another order each time, so that two runs of one seed drift apart.
+    Its own backward pass adds gradients with atomic operations, in another order each time.
     """
     return _GatherRows.apply(values, index)
 

@@ -12,7 +12,6 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from agents.distillation import divergence_of_logits
-from agents.engines.checkpoint_files import read_tensors
 from agents.rollout import PerToken, Prompt, Responses
 
 TABLE = "table.pt"
@@ -77,18 +76,9 @@ class BanditEngine:
         rank: int = 0,
         ranks: ThreadRanks | None = None,
     ) -> None:
-        """A policy with a copy of `logits`.
-
-        Args:
-            logits: Of each arm, at each position of each problem.
-            learning_rate: Of gradient descent.
-            rank: Of this engine.
-            ranks: All ranks, shared by their engines; None for a single rank.
-        """
+        """A policy with a copy of `logits`; `ranks` are shared by the engines of all ranks."""
         self.logits = logits.detach().clone().requires_grad_()
-        self.learning_rate = learning_rate
-        self.rank = rank
-        self.ranks = ranks
+        self.learning_rate, self.rank, self.ranks = learning_rate, rank, ranks
         self.num_ranks = ranks.num_ranks if ranks else 1
 
     def forward(
@@ -145,19 +135,15 @@ class BanditEngine:
         self.all_gather(torch.zeros(1))
 
     def load(self, folder: Path) -> None:
-        self.logits = read_tensors(folder / TABLE).requires_grad_()
+        self.logits = torch.load(folder / TABLE, weights_only=True).requires_grad_()
 
 
 def respond(
     problems: Sequence[int], tokens: Int[Tensor, "b t"], lengths: Sequence[int], width: int = 0
 ) -> Responses:
-    """Responses to the problems of a `BanditEngine`.
+    """Responses to the problems of a `BanditEngine`, those of a group one after the other.
 
-    Args:
-        problems: Of each response; those of a group are consecutive.
-        tokens: Arms; those beyond a response's length are ignored.
-        lengths: Tokens of each response, >= 0.
-        width: Number of tokens to pad to; at least t.
+    Arms beyond a response's length, >= 0, are ignored; `width` is a number of tokens to pad to.
     """
     prompts = {problem: Prompt((problem,)) for problem in problems}
     tokens = torch.nn.functional.pad(tokens, (0, max(0, width - tokens.shape[1])))

@@ -49,16 +49,11 @@ class Chat:
         generation: Any = None,
         options: ChatOptions | None = None,
     ) -> None:
-        """Joins the parts; `check` tries them.
+        """Joins the parts of transformers; `check` tries them.
 
-        Args:
-            tokenizer: Of transformers; gets the chat template of `options`, or a plain one where it
-                has none.
-            image_processor: Of transformers; None for a text-only model.
-            config: The model's configuration.
-            generation: Its generation configuration, which may have further end tokens.
-            options: Chat template, its variables and stop strings of the user's; None for the
-                model's own.
+        The tokenizer gets the chat template of `options`, or a plain one where it has none; a
+        text-only model has no image processor. The generation configuration may have further end
+        tokens.
 
         Raises:
             ModelError: The tokenizer has no end token.
@@ -264,10 +259,8 @@ class Chat:
     def _tokens(self, system: str, texts: Sequence[str], sizes: list[int]) -> tuple[int, ...]:
         """Token ids of a prompt; special tokens come from the chat template alone.
 
-        Args:
-            system: System message, "" for none.
-            texts: Parts of the question before, between and after the images.
-            sizes: Number of tokens of each image.
+        `system` may be "" for none; `texts` stand before, between and after the images of `sizes`
+        tokens each.
         """
         template = self._render(("system",) * bool(system), texts, sizes)
         tokens = self._fill(template, (system, *texts), _marks())
@@ -312,10 +305,7 @@ class Chat:
     def _render(self, roles: Sequence[str], texts: Sequence[str], sizes: list[int]) -> str:
         """The rendered chat template, with a mark for each text and all image tokens.
 
-        Args:
-            roles: Of the messages before that of the user.
-            texts: Of the user, around the images.
-            sizes: Number of tokens of each image.
+        `roles` are of the messages before that of the user, whose `texts` stand around the images.
         """
         marks = _marks()
         messages: list[dict[str, Any]] = [{"role": r, "content": next(marks)} for r in roles]

@@ -31,13 +31,9 @@ SYSTEM_LINE = (
     "this model's chat template takes no system message: where a prompt has a system text, it "
     "stands in front of the question"
 )
-_VISION_TOKENS = (
-    "image_token_id",
-    "video_token_id",
-    "vision_start_token_id",
-    "vision_end_token_id",
-    "vision_token_id",
-)
+_VISION_TOKENS = [
+    f"{name}_token_id" for name in ("image", "video", "vision", "vision_start", "vision_end")
+]
 _CLOSING_TAG = re.compile(r"</[^<>]*>")
 
 

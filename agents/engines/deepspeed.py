@@ -18,15 +18,13 @@ from torch.nn.utils import clip_grad_norm_
 
 from agents.engines import lora
 from agents.engines.chat import Chat
-from agents.engines.checkpoint_files import checkpoint_errors, checkpoint_path
 from agents.engines.load import save_model
 from agents.engines.model import Policy, UnshardedReplica
 from agents.engines.optimizer import Optimization
-from agents.engines.pretrained import checkpoint_weights, one_line
+from agents.engines.pretrained import checkpoint_errors, checkpoint_path, one_line
 from agents.engines.sampling import Sampling
-from agents.engines.teacher import Distillation
+from agents.engines.torch import TorchEngine
 from agents.errors import CheckpointError, MissingPackageError, UsageError
-from agents.rollout import PerToken, Responses
 
 STATE = "deepspeed"
 """Folder within a checkpoint, and tag within that folder, of all ranks' states."""
@@ -43,7 +41,7 @@ BUCKET = 500_000_000
 """Gradient elements that DeepSpeed reduces at once: two GiB in fp32."""
 
 
-class DeepSpeedEngine:
+class DeepSpeedEngine(TorchEngine):
     """A `TrainEngine` on each rank that torchrun started, or in a single process.
 
     With ZeRO stage 3 each weight is sharded over the ranks: code other than `forward` reads weights
@@ -66,9 +64,8 @@ class DeepSpeedEngine:
         # Values on the CPU, such as sampled responses, take no way through a GPU.
         self._host = distributed.new_group(timeout=PATIENCE, backend="gloo") if several else None
         self.policy, self.chat, self.sampling = policy.ready(), chat, sampling
-        num_trained = sum(weight.numel() for weight in self._trained())
-        sizes: Any = {"cuda": cuda, "half": half, "num_weights": num_trained}
-        settings = complete(config or {}, optimization, **sizes)
+        size = sum(weight.numel() for weight in self._trained())
+        settings = complete(config or {}, optimization, cuda=cuda, half=half, num_weights=size)
         is_sharded = settings["zero_optimization"]["stage"] == 3
         has_vision = hasattr(policy.model.config, "vision_config")
         # Ranks make collectives together, and stage 3 adds to the gradient of the step before where
@@ -102,18 +99,11 @@ class DeepSpeedEngine:
                 '"optimizer": {"type": "AdamW", "params": {"torch_adam": true}} and '
                 '"zero_force_ds_cpu_optimizer": false)'
             ) from error
+        self.module = self.engine
         if self.plain:
             self.engine.optimizer.register_step_pre_hook(self._clip)
         else:
             weakref.finalize(self, _release, self.engine).atexit = False
-
-    def forward(
-        self,
-        responses: Responses,
-        entropy_gradient: bool = False,
-        distillation: Distillation | None = None,
-    ) -> tuple[PerToken, ...]:
-        return self.engine(responses, self.sampling, entropy_gradient, distillation)
 
     def backward(self, loss: Tensor) -> None:
         self.engine.backward(loss * self.num_ranks)  # DeepSpeed divides by the number of ranks
@@ -151,9 +141,6 @@ class DeepSpeedEngine:
         import deepspeed
 
         return lora.merged_weights(self.policy.model, deepspeed.zero.GatheredParameters)
-
-    def checkpoint_weights(self) -> Iterable[tuple[str, Tensor]]:
-        return checkpoint_weights(self.policy.model, self.weights())
 
     def unsharded(self) -> AbstractContextManager[Policy]:
         return self._replica.gathered() if self._replica else nullcontext(self.policy)
@@ -204,10 +191,7 @@ class DeepSpeedEngine:
 
 
 def _release(engine: Any) -> None:
-    """Removes the hooks of an unused DeepSpeed engine, which hold it from within PyTorch.
-
-    Stage 3 also notes each model for good.
-    """
+    """Removes the hooks of an unused DeepSpeed engine, and the note that stage 3 has of it."""
     engine.destroy()
     from deepspeed.runtime.zero import parameter_offload
 
@@ -258,10 +242,7 @@ def _join_ranks(deepspeed: Any, cuda: bool) -> None:
 
 @contextmanager
 def _weights_only() -> Iterator[None]:
-    """Context in which DeepSpeed's `torch.load` makes tensors, plain values and its own classes.
-
-    A pickle is a program, and would run otherwise.
-    """
+    """Context in which DeepSpeed's `torch.load` makes tensors, plain values and its own classes."""
     from deepspeed.runtime.fp16.loss_scaler import DynamicLossScaler, LossScaler
     from deepspeed.runtime.zero.config import ZeroStageEnum
     from deepspeed.utils.tensor_fragment import fragment_address
@@ -293,7 +274,8 @@ def complete(
     """DeepSpeed configuration with defaults for options that are missing or "auto".
 
     The defaults are AdamW with bf16, fp32 master weights and gradients and ZeRO stage 2 on GPUs,
-    and AdamW with fp32 and without ZeRO on CPUs.
+    and AdamW with fp32 and without ZeRO on CPUs. UsageError if a part is no object, or the stage is
+    none.
 
     Args:
         config: As in DeepSpeed's JSON.
@@ -301,9 +283,6 @@ def complete(
         cuda: True to train on GPUs.
         half: True for a policy in bfloat16; None for that on GPUs.
         num_weights: That are trained; no gradient buffer needs to be larger.
-
-    Raises:
-        UsageError: A part is no object, or the stage is none.
     """
     options, limit = _without_auto(config), optimization.max_grad_norm
     half = cuda if half is None else half

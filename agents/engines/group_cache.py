@@ -38,11 +38,7 @@ class GroupCache:
         """Tokens of each response, the new one included."""
 
     def add_prompts(self, module: nn.Module, key: Tensor, value: Tensor) -> None:
-        """Keeps keys and values `[1 k n c]` of the packed prompts in a layer.
-
-        Raises:
-            ModelError: The model computes a layer several times.
-        """
+        """Keeps keys and values `[1 k n c]` of the packed prompts in a layer, once for each."""
         if module in self._layers:
             raise ModelError(
                 f"the model computes {type(module).__name__} several times a token, which the "
@@ -72,8 +68,7 @@ class GroupCache:
     ) -> Tensor:
         """Attention output `[1 r heads c]` of the new tokens, whose keys and values it adds.
 
-        The softmax over a prompt and the one over the response are weighted by their sums. See
-        `packed_attention` for the arguments.
+        The softmax over a prompt and the one over the response are weighted by their sums.
         """
         layer = self._layers[module]
         layer.append(key[0].transpose(0, 1), value[0].transpose(0, 1), self.length)

@@ -63,13 +63,7 @@ def load_model(
 ) -> tuple[Any, Chat]:
     """Loads a model and its chat from the hub or from a folder in Hugging Face format.
 
-    Args:
-        name: Hub name or folder.
-        device: Of the weights.
-        dtype: Of the weights.
-        max_pixels: Area to which larger images are resized; None for the model's own limit.
-        trust_remote_code: True to run Python code that the model brings.
-        chat_options: Chat template and stop strings of the user's.
+    Images of an area above `max_pixels`, by default the model's own limit, are resized to it.
 
     Raises:
         ModelError: The model cannot be loaded, or its parts do not fit each other.
@@ -88,9 +82,7 @@ def load_model(
 def fit_images(name: str, images: Any | None, config: Any, max_pixels: int | None) -> None:
     """Sets the largest size of images; None for the limit of the image processor.
 
-    Raises:
-        ModelError: The image processor is of another kind than Qwen2-VL's, or has patches of
-            another size than the vision tower.
+    ModelError if that is of another kind than Qwen2-VL's, or does not fit the vision tower.
     """
     if images is None:
         return
@@ -169,15 +161,10 @@ def _log_prob(model: Any, prompt: Prompt, response: tuple[int, ...]) -> Tensor:
 def save_model(
     folder: Path, model: Any, chat: Chat, weights: dict[str, Tensor] | None = None
 ) -> None:
-    """Writes model, tokenizer and image processor in Hugging Face format.
+    """Writes model, tokenizer and image processor in Hugging Face format to a folder.
 
-    Adapters are merged into the model, and also written to a folder of their own.
-
-    Args:
-        folder: Created if missing.
-        model: Its configuration and, by default, its weights.
-        chat: Tokenizer and image processor.
-        weights: Full tensors of a sharded model.
+    Adapters are merged into the model, and also written to a folder of their own. `weights` are the
+    full tensors of a sharded model; None for those of the model.
     """
     if lora.is_adapted(model):
         lora.save_adapters(folder / lora.ADAPTER, model)
@@ -192,10 +179,8 @@ def save_model(
 def _with_ties(model: Any, weights: dict[str, Tensor]) -> dict[str, Tensor]:
     """Weights of a model with one tensor for those that are tied, which is then saved once."""
     first: dict[int, str] = {}
-    names = {
-        name: first.setdefault(id(weight), name)
-        for name, weight in model.state_dict(keep_vars=True).items()
-    }
+    own = model.state_dict(keep_vars=True).items()
+    names = {name: first.setdefault(id(weight), name) for name, weight in own}
     return {name: weights[names.get(name, name)] for name in weights}
 
 
@@ -211,9 +196,8 @@ def apply_liger(model: Any) -> bool:
     patch = patches.get(model.config.model_type)
     if patch is None:
         return False
-    losses = {"cross_entropy": False, "fused_linear_cross_entropy": False}
-    parameters = signature(patch).parameters
-    patch(model=model, **{name: value for name, value in losses.items() if name in parameters})
+    losses = {"cross_entropy", "fused_linear_cross_entropy"} & signature(patch).parameters.keys()
+    patch(model=model, **dict.fromkeys(losses, False))
     modeling = import_module(type(model).__module__)
     is_multimodal = model.config.model_type in ("qwen2_vl", "qwen2_5_vl")
     if is_multimodal and hasattr(modeling, "apply_rotary_pos_emb"):

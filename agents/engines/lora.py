@@ -25,14 +25,10 @@ _PREFIX = "base_model.model."
 def attach(model: Any, options: Mapping[str, Any], seed: int = 0) -> None:
     """Attaches adapters to a model in place and freezes its other weights.
 
-    A vision tower gets adapters only if the options set `exclude_modules`.
+    The options are arguments of `peft.LoraConfig`; a vision tower gets adapters only if they set
+    `exclude_modules`. The seed is that of the initial weights.
 
     Source: Hu et al., LoRA (arXiv:2106.09685), section 4.1.
-
-    Args:
-        model: In Hugging Face's classes, without adapters.
-        options: Arguments of `peft.LoraConfig`.
-        seed: Of the adapters' initial weights.
 
     Raises:
         MissingPackageError: peft is not installed.
@@ -104,30 +100,27 @@ def merged_weights(
 
 def _merge(layer: Any) -> dict[str, Tensor]:
     """Merged weights of an adapted layer, by their names in the base layer."""
-    dtype = next(layer.parameters()).dtype
-    weights = {
-        id(p): nn.Parameter(p.detach().to(torch.float32, copy=True), False)
-        for p in layer.parameters()
-    }
+    weights = {id(w): nn.Parameter(w.detach().float().clone(), False) for w in layer.parameters()}
     twin = copy.deepcopy(layer, weights)
     if hasattr(twin, "unload_and_optionally_merge_module"):  # of `modules_to_save`
         plain = twin.unload_and_optionally_merge_module(True, False, None)
     else:
         twin.merge()
         plain = twin.get_base_layer()
+    dtype = next(layer.parameters()).dtype
     return {name: weight.detach().to(dtype) for name, weight in plain.state_dict().items()}
 
 
 @contextmanager
 def adapters_disabled(model: nn.Module) -> Iterator[None]:
     """Context in which the model runs without its adapters."""
-    layers: Any = _layers(model)
-    for layer in layers.values():
+    layers: Any = _layers(model).values()
+    for layer in layers:
         layer.enable_adapters(False)
     try:
         yield
     finally:
-        for layer in layers.values():
+        for layer in layers:
             layer.enable_adapters(True)
 
 

@@ -6,7 +6,6 @@ id, h features of a hidden state.
 """
 
 import copy
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import chain
@@ -18,15 +17,11 @@ from torch import Tensor, nn
 from torch.nn.functional import linear
 
 from agents.engines import attention
+from agents.engines.frozen_models import Distillation
 from agents.engines.packing import Packing, pack
 from agents.engines.sampling import Sampling, log_prob, unique_prompts
-from agents.engines.teacher import Distillation
 from agents.errors import ModelError
 from agents.rollout import Prompt, Responses
-
-_DROPOUT = re.compile(r"drop|jitter")
-"""Within the names of probabilities in modules and configurations, such as attention_dropout,
-resid_pdrop, layerdrop, drop_path_rate, and of the noise on the router of a mixture of experts."""
 
 
 class Policy(nn.Module):
@@ -120,8 +115,7 @@ class Policy(nn.Module):
                 token; None for prompts only.
 
         Returns:
-            The embeddings, and DeepStack's inputs of the text layers, if the model has any: the
-            mask of placeholders, and for each of the first layers the features that it adds there.
+            The embeddings, and DeepStack's inputs of the text layers, if the model has any.
         """
         embedded = self.model.get_input_embeddings()(tokens)
         if all(prompt.pixel_values is None for prompt in prompts):
@@ -133,8 +127,7 @@ class Policy(nn.Module):
         if is_prompt is not None:
             is_image &= is_prompt
         embedded = embedded.masked_scatter(is_image[..., None], features.to(embedded.dtype))
-        stacked = {"visual_pos_masks": is_image, "deepstack_visual_embeds": deepstack}
-        return embedded, stacked if deepstack else {}
+        return embedded, _deepstack(is_image, deepstack) if deepstack else {}
 
     def _image_features(self, pixels: Tensor, grid: Tensor) -> list[Tensor]:
         """Features `[i h]` of i placeholders: of their embeddings, then of DeepStack's layers."""
@@ -256,7 +249,11 @@ class Policy(nn.Module):
         keys, mask, is_source = packing.sequences
         rows = attention.gather_rows(embedded[0], keys.flatten()).unflatten(0, keys.shape)
         if deepstack:
-            deepstack = _for_rows(keys, **deepstack)
+            is_image = deepstack["visual_pos_masks"][0]
+            places = (is_image.cumsum(0) - 1)[keys][is_image[keys]]
+            layers = deepstack["deepstack_visual_embeds"]
+            features = [attention.gather_rows(layer, places) for layer in layers]
+            deepstack = _deepstack(is_image[keys], features)
         return self.hidden(rows, positions[:, 0, keys], mask, **deepstack)[is_source]
 
     def hidden(self, embedded: Tensor, positions: Tensor, mask: Tensor, **options: Any) -> Tensor:
@@ -269,27 +266,24 @@ class Policy(nn.Module):
         ).last_hidden_state
 
 
-def _for_rows(
-    keys: Tensor, visual_pos_masks: Tensor, deepstack_visual_embeds: list[Tensor]
-) -> dict[str, Any]:
-    """DeepStack's inputs of a padded batch, which has the tokens `[b s]` of the packed row."""
-    is_image = visual_pos_masks[0]
-    places = (is_image.cumsum(0) - 1)[keys][is_image[keys]]
-    features = [attention.gather_rows(layer, places) for layer in deepstack_visual_embeds]
-    return {"visual_pos_masks": is_image[keys], "deepstack_visual_embeds": features}
+def _deepstack(is_image: Tensor, features: list[Tensor]) -> dict[str, Any]:
+    """DeepStack's inputs: the mask of placeholders, and what the first layers each add there."""
+    return {"visual_pos_masks": is_image, "deepstack_visual_embeds": features}
 
 
 def _remove_dropout(model: nn.Module) -> None:
-    """Sets all probabilities of dropout to 0, for good.
+    """Sets all probabilities of dropout to 0, for good, and the noise of the routers of experts.
 
     Train mode, which gradient checkpointing needs, would make each pass that of another policy.
     """
     parts: list[Any] = list(model.modules())
     parts += [config for part in parts if (config := getattr(part, "config", None)) is not None]
     for part in parts:
-        names = ("p",) if isinstance(part, nn.modules.dropout._DropoutNd) else ()
+        is_dropout = isinstance(part, nn.modules.dropout._DropoutNd)
         for name, value in list(vars(part).items()):
-            if isinstance(value, float) and (name in names or _DROPOUT.search(name)):
+            # Such as attention_dropout, resid_pdrop, layerdrop, drop_path_rate.
+            is_named = "drop" in name or "jitter" in name or (is_dropout and name == "p")
+            if is_named and isinstance(value, float):
                 setattr(part, name, 0.0)
 
 
@@ -326,13 +320,12 @@ class UnshardedReplica:
 
     def __init__(self, policy: Policy) -> None:
         """Takes the policy before DeepSpeed shards its weights."""
-        self._sharded = list(policy.parameters())
-        self._full = [
-            nn.Parameter(weight.detach().new_empty(0), requires_grad=False)
-            for weight in self._sharded
+        self._weights = [
+            (weight, nn.Parameter(weight.detach().new_empty(0), requires_grad=False))
+            for weight in policy.parameters()
         ]
         memo: dict[int, Any] = {id(buffer): buffer for buffer in policy.buffers()}
-        memo |= {id(weight): full for weight, full in zip(self._sharded, self._full, strict=True)}
+        memo |= {id(weight): full for weight, full in self._weights}
         self._policy = copy.deepcopy(policy, memo).eval()
         self._is_gathered = False
 
@@ -344,13 +337,13 @@ class UnshardedReplica:
             return
         import deepspeed
 
-        with deepspeed.zero.GatheredParameters(self._sharded):
-            for full, weight in zip(self._full, self._sharded, strict=True):
+        with deepspeed.zero.GatheredParameters([weight for weight, _ in self._weights]):
+            for weight, full in self._weights:
                 full.data = weight.data
             self._is_gathered = True
             try:
                 yield self._policy
             finally:
                 self._is_gathered = False
-                for full in self._full:
+                for _, full in self._weights:
                     full.data = full.data.new_empty(0)

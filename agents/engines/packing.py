@@ -50,9 +50,7 @@ class SegmentBatch:
     def mask(self, window: int | None, dtype: torch.dtype) -> Tensor | None:
         """Additive attention mask `[r 1 q k]`, cached for all layers; None for a plain causal one.
 
-        Args:
-            window: Number of keys that a query attends to, its own included; None for all.
-            dtype: Of the queries.
+        `window` is the number of keys that a query attends to, its own included; None for all.
         """
         if self.shared is None and window is None:
             return None
@@ -112,12 +110,7 @@ class Packing:
 
     @cached_property
     def sequences(self) -> tuple[Int[Tensor, "b s"], Bool[Tensor, "b s"], Bool[Tensor, "b s"]]:
-        """Right-padded batch of prompt and response pairs.
-
-        Returns:
-            Indices into the row, a mask of the tokens that are not padding, and a mask of
-            `sources`.
-        """
+        """Prompt and response pairs, right-padded: indices, mask of tokens, mask of `sources`."""
         keys = _batch(self.responses, self.device).keys
         column = torch.arange(keys.shape[1], device=self.device)
         ends = torch.tensor([response.num_keys for response in self.responses], device=self.device)
@@ -129,9 +122,8 @@ class Packing:
     def varlen(self) -> tuple[Tensor | None, Tensor, Tensor, int, int]:
         """Arguments of kernels for segments of different lengths.
 
-        Returns:
-            Indices of the keys of all segments, or None if they are the row itself; cumulative
-            lengths `[segments + 1]` of queries and of keys, int32; and the largest of each.
+        They are indices of the keys of all segments, or None if they are the row itself; cumulative
+        lengths `[segments + 1]` of queries and of keys, int32; and the largest of each.
         """
         keys = None
         if any(segment.shared_size for segment in self.segments):
@@ -173,13 +165,10 @@ class Packing:
 def pack(
     prompts: Sequence[int], rows: Sequence[int], lengths: Sequence[int], device: torch.device
 ) -> Packing:
-    """Packs all prompts, each followed by its responses, into one row.
+    """Packs all prompts of so many tokens, each followed by its responses, into one row.
 
-    Args:
-        prompts: Number of tokens of each distinct prompt, >= 1.
-        rows: Index of the prompt of each response, non-decreasing from 0 without gaps.
-        lengths: Number of tokens of each response, >= 0.
-        device: Of the index tensors.
+    `rows` has the index of the prompt of each response, non-decreasing from 0 without gaps, and
+    `lengths` its number of tokens, >= 0.
     """
     responses: list[Segment] = []
     end, begin = 0, 0

@@ -1,7 +1,7 @@
-"""Files of a model as transformers reads them.
+"""Files of a model as transformers reads them, and an engine's own files in a checkpoint.
 
-Its Python code runs only with `trust_remote_code`, a pickle of weights makes tensors only, and
-whatever transformers raises on it is a `ModelError` of one line.
+A model's Python code runs only with `trust_remote_code`, pickles make tensors only, and whatever is
+raised on a file is a `ModelError` or `CheckpointError` of one line.
 """
 
 import os
@@ -33,7 +33,7 @@ from transformers.modeling_utils import load_state_dict
 from transformers.utils import logging
 from transformers.utils.hub import cached_file
 
-from agents.errors import AgentsError, ModelError
+from agents.errors import AgentsError, CheckpointError, ModelError, typed_errors
 
 if not torch.cuda.is_available():
     # transformers imports DeepSpeed if it is installed, which would warn about a missing GPU.
@@ -51,11 +51,7 @@ def model_folder(name: str) -> str:
 
 
 def load_config(name: str, *, trust_remote_code: bool = False) -> Any:
-    """Configuration of a model by its hub name or folder.
-
-    Raises:
-        ModelError: It cannot be loaded, or needs code that is not trusted.
-    """
+    """Configuration of a model by its hub name or folder; ModelError if it cannot be loaded."""
     with model_errors(name):
         config = AutoConfig.from_pretrained(name, trust_remote_code=trust_remote_code)
         config.get_text_config()
@@ -79,11 +75,7 @@ def load_parts(name: str, *, trust_remote_code: bool = False) -> tuple[Any, Any,
 def load_pretrained(
     name: str, config: Any, dtype: torch.dtype, *, trust_remote_code: bool = False
 ) -> Any:
-    """Model with all its weights; see `load_config`.
-
-    Raises:
-        ModelError: A weight is missing or has another shape, or a file is damaged.
-    """
+    """Model with all its weights; ModelError if one is missing or has another shape."""
     with model_errors(name):
         model, report = _auto(config).from_pretrained(
             name,
@@ -114,14 +106,11 @@ def _writable(generation: Any) -> Any:
     try:
         generation.validate(strict=True)
     except ValueError:
-        values = {name: getattr(generation, name, None) for name in _KEPT}
+        ends = ("bos_token_id", "eos_token_id", "pad_token_id", "stop", "stop_strings")
+        values = {name: getattr(generation, name, None) for name in ends}
         values = {k: v for k, v in values.items() if not isinstance(v, int) or v >= 0}
         return GenerationConfig(**values)
     return generation
-
-
-_KEPT = ("bos_token_id", "eos_token_id", "pad_token_id", "stop", "stop_strings")
-"""Entries of a generation configuration about the ends of a response."""
 
 
 def empty_model(name: str, config: Any, *, trust_remote_code: bool = False) -> nn.Module:
@@ -144,11 +133,8 @@ def checkpoint_weights(
 
     transformers stacks a layer's experts into one tensor and renames modules, for example, and
     vLLM reads the names of checkpoints: of a tied head too, which it would keep otherwise. One
-    layer is held at a time, and one weight where transformers converts none.
-
-    Args:
-        model: Of transformers.
-        weights: By their names in the model's `state_dict`, in its order.
+    layer is held at a time, and one weight where transformers converts none. The weights are given
+    in the order of the model's `state_dict`.
     """
     converts = getattr(model, "_weight_conversions", None) != []
     for _, items in groupby(weights, lambda x: _LAYER.findall(x[0])[0] if converts else x[0]):
@@ -160,9 +146,13 @@ def check_names(name: str, model: Any) -> None:
     tied, state = model.all_tied_weights_keys, model.state_dict()
     own = {key: weight.to("meta") for key, weight in state.items() if key not in tied}
     with model_errors(name):
-        saved = _shapes(name)
+        folder = Path(str(cached_file(name, "config.json"))).parent
+        files = sorted(folder.glob("*.safetensors")) or sorted(folder.glob("pytorch_model*.bin"))
+        saved: dict[str, Tensor] = {}
+        for file in files:  # their headers
+            saved |= load_state_dict(file, map_location="meta")
         output = dict(checkpoint_weights(model, own.items()))
-    different = [key for key, weight in output.items() if saved.get(key) != weight.shape]
+    different = [k for k, w in output.items() if k not in saved or saved[k].shape != w.shape]
     sizes = [sum(weight.numel() for weight in part.values()) for part in (own, output)]
     if different or sizes[0] != sizes[1]:
         raise ModelError(
@@ -170,17 +160,6 @@ def check_names(name: str, model: Any) -> None:
             f"shapes in its files, by which vLLM takes them ({len(different)} differ, "
             f"{min(different, default='none')} first): use --sampler transformers"
         )
-
-
-def _shapes(name: str) -> dict[str, torch.Size]:
-    """Shapes of the weights in a checkpoint's files, of which the headers are read."""
-    folder = Path(str(cached_file(name, "config.json"))).parent
-    files = sorted(folder.glob("*.safetensors")) or sorted(folder.glob("pytorch_model*.bin"))
-    return {
-        key: weight.shape
-        for file in files
-        for key, weight in load_state_dict(file, map_location="meta").items()
-    }
 
 
 @contextmanager
@@ -197,8 +176,7 @@ def hub_offline() -> Iterator[None]:
 def _is_reachable(endpoint: str) -> bool:
     """False if the hub's name cannot be resolved, where each request would take half a minute.
 
-    A lookup can take seconds itself, hence one a process. Behind a proxy, which may know names that
-    this machine does not, it is True.
+    A lookup can take seconds, hence one a process. A proxy may know more names than this machine.
     """
     if getproxies().keys() & {"all", "https"}:
         return True
@@ -229,24 +207,23 @@ def model_errors(name: str) -> Iterator[None]:
 
 
 _UNTRUSTED = "read it, and give --trust-remote-code to run it"
-_PICKLED = "its weights are a damaged pickle, or one that runs code: save them as safetensors"
 
 
 def _unavailable_model(name: str, error: Exception) -> ModelError:
     """Error of one line for a model that cannot be loaded."""
-    looks_like_folder = name.startswith((".", "/", "~")) or name.count("/") > 1
+    is_path = name.startswith((".", "/", "~")) or name.count("/") > 1
     if name.endswith(".gguf"):
         reason = (
             "a GGUF file is not read here: AutoModelForCausalLM.from_pretrained(FOLDER, "
             "gguf_file=NAME).save_pretrained(OUT) of transformers, and AutoTokenizer alike, make a "
             "folder of it"
         )
-    elif looks_like_folder and not Path(name).is_dir():
+    elif is_path and not Path(name).is_dir():
         reason = "there is no such folder"
     elif "trust_remote_code" in str(error):
         reason = f"it needs Python code that comes with it: {_UNTRUSTED}"
     elif isinstance(error, pickle.UnpicklingError):
-        reason = _PICKLED
+        reason = "its weights are a damaged pickle, or one that runs code: save them as safetensors"
     else:
         reason = one_line(error)
     return ModelError(
@@ -260,3 +237,33 @@ def one_line(error: Exception) -> str:
     line, kind = " ".join(str(error).split())[:240], type(error).__name__
     is_explained = isinstance(error, OSError | ValueError | RuntimeError | ImportError)
     return line if is_explained and line else f"{kind}: {line}"
+
+
+def checkpoint_path(folder: Path, name: str) -> Path:
+    """Path of an engine's own file or folder in a checkpoint; CheckpointError without it."""
+    if not (folder / name).exists():
+        raise CheckpointError(
+            f"the checkpoint {folder} has no {name}: it is incomplete or of another engine"
+        )
+    return folder / name
+
+
+def read_tensors(path: Path) -> Any:
+    """Tensors and plain values in a file of `torch.save`, on the CPU, or a CheckpointError."""
+    with checkpoint_errors(path):
+        return torch.load(path, map_location="cpu", weights_only=True)
+
+
+@contextmanager
+def checkpoint_errors(path: Path) -> Iterator[None]:
+    """Replaces errors in the content of a file or folder of a checkpoint by a `CheckpointError`."""
+    try:
+        with typed_errors("training"):
+            yield
+    except (AgentsError, MemoryError):
+        raise
+    except Exception as error:  # readers raise any on damaged content
+        reason = one_line(error)
+        if isinstance(error, pickle.UnpicklingError):  # torch's advice would run it
+            reason = "a file has more than tensors and plain values, or is damaged"
+        raise CheckpointError(f"the checkpoint {path} does not fit this run: {reason}") from error

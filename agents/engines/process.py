@@ -21,9 +21,6 @@ LEAST_WEIGHTS = 50_000_000
 and less than the smallest pretrained one whose speed was measured, of 135 million."""
 _TOLERANCE = 0.25
 """Part of a core that other processes may take."""
-_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of glibc's malloc.h
-_LARGEST = 2**27
-"""Bytes from which an allocation goes back to the system: its gap would rarely be filled."""
 TRAINER = {"CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
 """Environment variables, read when cuBLAS starts."""
 BESIDE_VLLM = {
@@ -34,11 +31,8 @@ BESIDE_VLLM = {
 }
 """The same where vLLM samples in the trainer's process, on a GPU."""
 OFF, WARN = 0, 1
-"""Modes of `torch.set_deterministic_debug_mode`; 2, an operation without such a kernel is an error.
-
-Only in the last one are the gradients of attention deterministic: with warnings PyTorch prefers the
-faster kernels, and says so.
-"""
+"""Modes of `torch.set_deterministic_debug_mode`; in 2, the mode of errors, the gradients of
+attention are deterministic too, since PyTorch does not prefer faster kernels."""
 _LEAST_CAPABILITY = (9, 0)
 """Of such a GPU. On older ones vLLM replaces `aten::linear` too, by a kernel without gradient."""
 
@@ -46,13 +40,8 @@ _LEAST_CAPABILITY = (9, 0)
 def computation_dtype(precision: Precision, device: torch.device, num_weights: int) -> torch.dtype:
     """Number format of the matrix products of a model with weights in float32.
 
-    Norms, softmax, gradients of weights and the optimizer stay in float32.
-
-    Args:
-        precision: "auto" is bfloat16 on GPUs, and for a model of 50 million weights or more on a
-            CPU with instructions for it, else float32.
-        device: Of the weights.
-        num_weights: Of the model.
+    Norms, softmax, gradients of weights and the optimizer stay in float32. "auto" is bfloat16 on
+    GPUs, and for a model of 50 million weights or more on a CPU with instructions for it.
     """
     if precision != "auto":
         return torch.bfloat16 if precision == "bfloat16" else torch.float32
@@ -64,12 +53,7 @@ def computation_dtype(precision: Precision, device: torch.device, num_weights: i
 
 
 def has_half_weights(precision: Precision, device_type: str) -> bool:
-    """True if DeepSpeed keeps the weights in bfloat16, with masters in float32.
-
-    Args:
-        precision: "auto" is bfloat16 on GPUs.
-        device_type: "cpu" or "cuda".
-    """
+    """True if DeepSpeed keeps the weights in bfloat16, with masters in float32: "auto" on GPUs."""
     return precision == "bfloat16" or (precision == "auto" and device_type == "cuda")
 
 
@@ -95,8 +79,10 @@ def keep_freed_memory() -> None:
     """
     libc = ctypes.CDLL(None) if sys.platform == "linux" else None
     if hasattr(libc, "mallopt"):
-        libc.mallopt(_MMAP_THRESHOLD, _LARGEST)
-        libc.mallopt(_TRIM_THRESHOLD, 2**31 - 1)
+        # An allocation of 128 MiB or more goes back to the system: its gap would rarely be filled.
+        trim_threshold, mmap_threshold = -1, -3  # of malloc.h
+        libc.mallopt(mmap_threshold, 2**27)
+        libc.mallopt(trim_threshold, 2**31 - 1)
 
 
 def share_threads(num_processes: int) -> None:
@@ -115,11 +101,7 @@ def set_threads(previous: int | None = None) -> str:
     faster than two. Sums on another number differ by rounding, so it is set once, at the start. A
     number in OMP_NUM_THREADS stands, and so does PyTorch's own on a machine with GPUs.
 
-    Args:
-        previous: Number of threads of the run that is resumed, if any.
-
-    Returns:
-        A message for the user; "" where PyTorch's own number stays and fits.
+    `previous` is that of the run that is resumed. Returns a message for the user, "" for none.
     """
     count = torch.get_num_threads()
     if "OMP_NUM_THREADS" in os.environ or torch.cuda.is_available():
@@ -150,16 +132,11 @@ def _difference(threads: int, previous: int) -> str:
 
 
 def use_deterministic_kernels(*, vllm: bool) -> None:
-    """Sets this process up, before it computes anything on a GPU.
+    """Sets this process up, where vLLM may sample, before it computes anything on a GPU.
 
     Many sums there are atomic additions, in another order each time, and vLLM's depend on what
-    else is in a batch. vLLM's batch invariance replaces PyTorch's operators in the whole process.
-
-    Args:
-        vllm: True if vLLM samples in this process.
-
-    Raises:
-        UsageError: The GPU is too old for vLLM's batch invariance beside a trainer.
+    else is in a batch. vLLM's batch invariance replaces PyTorch's operators in the whole process;
+    UsageError if the GPU is too old for that beside a trainer.
     """
     beside_vllm = vllm and torch.cuda.is_available()
     os.environ.update(BESIDE_VLLM if beside_vllm else TRAINER)

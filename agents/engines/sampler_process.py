@@ -59,16 +59,13 @@ class ProcessSampler:
                 the same names and shapes; it can be pickled.
             say: Called with a line when the process is started again.
         """
-        self._encode, self._make, self._say = encode, make, say
+        self.encode, self._make, self._say = encode, make, say
         size = sum(weight.numel() for weight in weights.values())
         self._shared = torch.empty(size, dtype=torch.float32).share_memory_()
         self._views = _views(self._shared, weights)
         self._has_died = self._is_closed = False
         self.load_weights(weights.items())
         self._start()
-
-    def encode(self, observations: Mapping) -> tuple[Prompt, ...]:
-        return self._encode(observations)
 
     def load_weights(self, weights: Iterable[tuple[str, Tensor]]) -> None:
         """Replaces the weights, by their names in `trained_weights`; none may be under way."""
@@ -86,7 +83,7 @@ class ProcessSampler:
         Raises:
             SamplerError: The process has died twice, or is closed.
         """
-        responses = self._ask(pickle.dumps((prompts, seed)))
+        responses = self._answer(pickle.dumps((prompts, seed)))
         if finished is not None:
             for index, text in enumerate(responses.texts):
                 finished(index, text)
@@ -110,32 +107,28 @@ class ProcessSampler:
         self.pid = self._process.pid
         other.close()  # so that the end of the process ends a wait for it
 
-    def _ask(self, request: bytes) -> Responses:
+    def _answer(self, request: bytes) -> Responses:
         """The answer to a request, of a second process where the first one dies."""
-        while True:
-            try:
-                self._connection.send_bytes(request)
-                while not self._connection.poll(PATIENCE):
-                    self._say(
-                        f"no answer of the sampler's process {self.pid} for {PATIENCE:g} s: it is "
-                        "slow, or stopped, and training waits for it"
-                    )
-                return pickle.loads(self._connection.recv_bytes())
-            except (EOFError, OSError) as error:
-                if self._is_closed:
-                    raise SamplerError("the sampler is closed") from error
-                if self._has_died:
-                    raise SamplerError(
-                        f"{self._death()}, as one before: see its message"
-                    ) from error
-            self._has_died = True
-            self._say(f"{self._death()}: another is started, and the rollout sampled anew")
-            self._start()
-
-    def _death(self) -> str:
-        """How the process ended, in words."""
-        self._process.join()
-        return f"the sampler's process {self.pid} ended (exit status {self._process.exitcode})"
+        try:
+            self._connection.send_bytes(request)
+            while not self._connection.poll(PATIENCE):
+                self._say(
+                    f"no answer of the sampler's process {self.pid} for {PATIENCE:g} s: it is "
+                    "slow, or stopped, and training waits for it"
+                )
+            return pickle.loads(self._connection.recv_bytes())
+        except (EOFError, OSError) as error:
+            if self._is_closed:
+                raise SamplerError("the sampler is closed") from error
+            self._process.join()
+            status = self._process.exitcode
+            death = f"the sampler's process {self.pid} ended (exit status {status})"
+            if self._has_died:
+                raise SamplerError(f"{death}, as one before: see its message") from error
+        self._has_died = True
+        self._say(f"{death}: another is started, and the rollout sampled anew")
+        self._start()
+        return self._answer(request)
 
 
 def _views(vector: Tensor, weights: Weights) -> dict[str, Tensor]:
@@ -153,9 +146,8 @@ def _serve(
 ) -> None:
     """The process: answers requests for responses until the trainer's process ends it."""
     # They reach all processes of a terminal or a job, and the trainer completes its step.
-    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
-        if hasattr(signal, name):
-            signal.signal(getattr(signal, name), signal.SIG_IGN)
+    for name in {"SIGINT", "SIGTERM", "SIGHUP"} & vars(signal).keys():
+        signal.signal(getattr(signal, name), signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     torch.set_num_threads(num_threads)
     sampler = make()

@@ -119,11 +119,8 @@ def collate(
 ) -> Responses:
     """Collates finished rows into right-padded tensors; those of resting prompts are empty.
 
-    Args:
-        prompts: One per row.
-        rows: Without log-probabilities if `log_probs` is False; they then are NaN.
-        ended: True for the tokens of a response that is not truncated; see `Chat.ended`.
-        log_probs: True for rows that have them.
+    Log-probabilities are NaN for rows without them; `ended` tells by the tokens of a response that
+    it is not truncated, as `Chat.ended` does.
     """
     ids = [torch.tensor(row.tokens, dtype=torch.long) for row in rows]
     tokens = pad_sequence(ids, batch_first=True)
@@ -173,12 +170,12 @@ def log_prob(
     weights: once in the forward pass and once in the backward pass.
 
     Args:
-        head: From hidden states to logits.
+        head: From hidden states `[n h]` to logits `[n v]`.
         hidden: Hidden states `[n h]`.
         tokens: Sampled tokens `[n]`.
-        policy: From the head's logits `[n v]` to the policy's, differentiable.
+        policy: From the head's logits to the policy's, differentiable.
         entropy_gradient: False for an entropy without a gradient.
-        target: The teacher; None for none.
+        target: The teacher.
     """
     logits = head.forward
 

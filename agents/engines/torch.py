@@ -10,13 +10,17 @@ from torch import Tensor
 
 from agents.engines import lora
 from agents.engines.chat import Chat
-from agents.engines.checkpoint_files import checkpoint_errors, checkpoint_path, read_tensors
+from agents.engines.frozen_models import Distillation
 from agents.engines.load import save_model
 from agents.engines.model import Policy
 from agents.engines.optimizer import Optimization
-from agents.engines.pretrained import checkpoint_weights
+from agents.engines.pretrained import (
+    checkpoint_errors,
+    checkpoint_path,
+    checkpoint_weights,
+    read_tensors,
+)
 from agents.engines.sampling import Sampling
-from agents.engines.teacher import Distillation
 from agents.rollout import PerToken, Responses
 
 STATE = "optimizer.pt"
@@ -34,12 +38,10 @@ class TorchEngine:
     def __init__(
         self, policy: Policy, chat: Chat, sampling: Sampling, optimization: Optimization
     ) -> None:
-        self.policy = policy
-        self.chat = chat
-        self.sampling = sampling
+        self.policy, self.chat, self.sampling = policy.ready(), chat, sampling
+        self.module: Any = policy
         self.optimization = optimization
         self.optimizer, self.schedule = optimization.build(policy.parameters())
-        policy.ready()
 
     def forward(
         self,
@@ -47,7 +49,7 @@ class TorchEngine:
         entropy_gradient: bool = False,
         distillation: Distillation | None = None,
     ) -> tuple[PerToken, ...]:
-        return self.policy(responses, self.sampling, entropy_gradient, distillation)
+        return self.module(responses, self.sampling, entropy_gradient, distillation)
 
     def backward(self, loss: Tensor) -> None:
         loss.backward()

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from inspect import signature
 from typing import Any
 
@@ -32,35 +33,19 @@ SPARE = 1 / 8
 """Part of a batch that may have ended before its rows are removed, which copies the others."""
 
 
+@dataclass(eq=False)
 class TransformersSampler:
     """A `RolloutEngine` on a policy in this process, with one prefill per group."""
 
-    def __init__(
-        self,
-        policy: Policy,
-        chat: Chat,
-        sampling: Sampling,
-        max_response_length: int,
-        batch_size: int = 512,
-        unsharded: Callable[[], AbstractContextManager[Policy]] | None = None,
-    ) -> None:
-        """Wraps a policy.
-
-        Args:
-            policy: To sample from.
-            chat: Of the policy.
-            sampling: Sampling distribution.
-            max_response_length: Tokens after which a response is truncated.
-            batch_size: Number of responses that are sampled at a time.
-            unsharded: Context with the full weights of a sharded policy, see
-                `TrainEngine.unsharded`; None for a policy that is not sharded.
-        """
-        self.policy = policy
-        self.chat = chat
-        self.sampling = sampling
-        self.max_response_length = max_response_length
-        self.batch_size = batch_size
-        self.unsharded = unsharded or (lambda: nullcontext(policy))
+    policy: Policy
+    chat: Chat
+    sampling: Sampling
+    max_response_length: int
+    """Tokens after which a response is truncated."""
+    batch_size: int = 512
+    """Number of responses that are sampled at a time."""
+    unsharded: Callable[[], AbstractContextManager[Policy]] | None = None
+    """Context with the full weights of a sharded policy; see `TrainEngine.unsharded`."""
 
     def encode(self, observations: Mapping) -> tuple[Prompt, ...]:
         prompts = self.chat.encode(observations)
@@ -88,7 +73,8 @@ class TransformersSampler:
         generator = torch.Generator(self.policy.device).manual_seed(entropy)
         rows: list[Row] = []
         # Cumulative sums of probabilities have no kernel that PyTorch calls deterministic.
-        with limited_mode(WARN), self.unsharded() as policy, policy.autocast():
+        unsharded = self.unsharded or partial(nullcontext, self.policy)
+        with limited_mode(WARN), unsharded() as policy, policy.autocast():
             was_training = policy.training
             policy.eval()
             for start in range(0, len(prompts), self.batch_size):
@@ -158,8 +144,7 @@ class _Decoding:
     def _sample(self, hidden: Tensor, alive: Tensor) -> tuple[Tensor, Tensor]:
         """The next token of each row and its log-probability; those of ended rows are ignored.
 
-        A random number is drawn for each response, alive or not, so that the tokens of one do not
-        depend on when others end.
+        Each response has a random number, alive or not: its tokens do not depend on other ends.
         """
         logits = self.policy.logits(self.head(hidden))
         log_prob = self.sampler.sampling.behaviour(logits)
@@ -173,11 +158,8 @@ class _Decoding:
         self.log_probs[alive, length - 1] = log_prob.float()
         ends = ~self.has_ended[alive]
         if length < self.max_length:
-            ends &= (
-                torch.isin(token, self.eos)
-                | self._has_stop(alive, length)
-                | (length >= self.limits[alive])
-            )
+            is_full = length >= self.limits[alive]
+            ends &= torch.isin(token, self.eos) | self._has_stop(alive, length) | is_full
         self.has_ended[alive] |= ends
         self._finish(alive[ends], length)
         return (~self.has_ended[alive]).nonzero()[:, 0]
@@ -287,14 +269,10 @@ def _context_length(config: Any) -> float:
 
 
 def choose_tokens(probability: Tensor, uniform: Tensor) -> Tensor:
-    """One index per row `[n]` of probabilities `[n v]`, by inverse transform sampling.
+    """One index per row `[n]` of probabilities `[n v]`, up to a factor, by inverse transform.
 
-    An index of probability 0 is never chosen. One random number per row suffices;
-    `torch.multinomial` draws one per entry, which takes a quarter of a tiny model's sampling time.
-
-    Args:
-        probability: Up to a factor.
-        uniform: Random numbers `[n]` in [0, 1), float64.
+    An index of probability 0 is never chosen. One random number per row, in [0, 1) and float64,
+    suffices; `torch.multinomial` draws one per entry, a quarter of a tiny model's sampling time.
     """
     cumulative = probability.cumsum(-1, dtype=torch.float64)
     threshold = uniform[:, None] * cumulative[:, -1:]

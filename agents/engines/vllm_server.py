@@ -47,12 +47,9 @@ OPTIONS = DEFAULTS | {
 
 
 def command(model: str, of_model: Mapping[str, Any], rest: Sequence[str] = ()) -> list[str]:
-    """Command line that starts the server.
+    """Command line that starts the server of a model, whose weight files are not needed.
 
-    Args:
-        model: Folder or hub name; its weight files are not needed.
-        of_model: Options that this model needs.
-        rest: Further options of `vllm serve`, which override the ones set here.
+    `of_model` are options that it needs; `rest` are those of `vllm serve` that override all others.
     """
     cuda = torch.cuda.is_available()
     transfer = {"weight_transfer_config": {"backend": NCCL if cuda else GLOO}}
@@ -81,17 +78,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--model", required=True, help="folder or hub name; as for the run")
     add = parser.add_argument
-    add(
-        "--host",
-        default="127.0.0.1",
-        help="address to listen on (127.0.0.1: this machine alone; 0.0.0.0: every network)",
-    )
+    host = "address to listen on (127.0.0.1: this machine alone; 0.0.0.0: every network)"
+    add("--host", default="127.0.0.1", help=host)
     add("--port", type=int, default=8000, help="port to listen on (8000)")
-    add(
-        "--trust-remote-code",
-        action="store_true",
-        help="run the Python code that the model brings; it can do anything that you can do",
-    )
+    trust = "run the Python code that the model brings; it can do anything that you can do"
+    add("--trust-remote-code", action="store_true", help=trust)
     add("options", nargs="*", help="after --: options of `vllm serve`")
     options = parser.parse_args(arguments)
     check_installed(sees=False)

@@ -8,9 +8,9 @@ import torch
 
 from agents.cli.settings import Run, environment_options
 from agents.engines.deepspeed import complete
+from agents.engines.frozen_models import needs_reference_model
 from agents.engines.optimizer import Optimization
 from agents.engines.process import has_half_weights
-from agents.engines.reference_policy import needs_reference_model
 from agents.engines.vllm import uses_vllm
 from agents.errors import ModelError, UsageError
 from agents.learner import Learner

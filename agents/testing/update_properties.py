@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from agents.engines.bandit import BanditEngine, ThreadRanks, respond
-from agents.engines.teacher import Distillation, Teacher
+from agents.engines.frozen_models import Distillation, Teacher
 from agents.learner import Learner
 from agents.rollout import PerToken, Responses
 from agents.testing.examples import Draw, UpdateExample, parts_of, texts_of, update_examples

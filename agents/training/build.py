@@ -16,6 +16,7 @@ from agents.distillation import SecondContext
 from agents.engines import RolloutEngine, TrainEngine, lora, ranks
 from agents.engines.chat import Chat
 from agents.engines.chat_template import ChatOptions
+from agents.engines.frozen_models import ReferencePolicy, Teacher, needs_reference_model
 from agents.engines.load import apply_liger, load_model, local_device
 from agents.engines.model import Policy, set_float32_head
 from agents.engines.optimizer import Optimization
@@ -26,9 +27,7 @@ from agents.engines.process import (
     keep_freed_memory,
     use_deterministic_kernels,
 )
-from agents.engines.reference_policy import ReferencePolicy, needs_reference_model
 from agents.engines.sampling import Sampling
-from agents.engines.teacher import Teacher
 from agents.engines.torch import TorchEngine
 from agents.engines.transformers import TransformersSampler
 from agents.engines.vllm import uses_vllm

@@ -11,8 +11,7 @@ from torch import Tensor
 
 from agents.corrections import rejected
 from agents.engines import TrainEngine
-from agents.engines.reference_policy import ReferencePolicy
-from agents.engines.teacher import Distillation, Teacher
+from agents.engines.frozen_models import Distillation, ReferencePolicy, Teacher
 from agents.errors import UsageError
 from agents.learner import Learner
 from agents.losses import clipped_tokens

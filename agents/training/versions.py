@@ -7,7 +7,7 @@ from pathlib import Path
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from agents.engines.checkpoint_files import checkpoint_errors, checkpoint_path
+from agents.engines.pretrained import checkpoint_errors, checkpoint_path
 from agents.engines.sampler_process import Weights
 
 VERSIONS = "versions.safetensors"

@@ -24,8 +24,8 @@ from agents.algorithms.opsd import OPSD
 from agents.algorithms.sdpg import SDPG
 from agents.cpgd import CPGD
 from agents.engines import lora, sampling
+from agents.engines.frozen_models import ReferencePolicy
 from agents.engines.model import Policy
-from agents.engines.reference_policy import ReferencePolicy
 from agents.reductions import prompt_mean, sequence_mean, token_mean
 from agents.references import every
 from agents.reinforce_plus_plus import ReinforcePlusPlus

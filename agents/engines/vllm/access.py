@@ -26,15 +26,10 @@ class RequireKey:
     """ASGI middleware of vLLM's application that asks for the key.
 
     vLLM's own does so on paths such as /v1 and /inference, and not on those that pause the server
-    or replace its weights.
+    or replace its weights. UsageError where there is no key.
     """
 
     def __init__(self, app: Any) -> None:
-        """Wraps an application.
-
-        Raises:
-            UsageError: There is no key.
-        """
         self.app = app
         key = api_key()
         if key is None:
@@ -70,13 +65,9 @@ def key_file() -> Path:
 
 
 def api_key(*, create: bool = False) -> str | None:
-    """The key, or None if there is neither variable nor file.
+    """The key, or None if there is neither variable nor file, unless that is to be created.
 
-    Args:
-        create: True to write the file where it is missing, with a random key.
-
-    Raises:
-        UsageError: Others can read the file, or there is no key in it.
+    UsageError if others can read the file, or there is no key in it.
     """
     path, source = key_file(), f"the variable {VARIABLE}"
     key = os.environ.get(VARIABLE)

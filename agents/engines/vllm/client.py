@@ -31,14 +31,10 @@ class VLLMClient:
     """
 
     def __init__(self, url: str, timeout: float) -> None:
-        """Parses the address; the methods connect.
+        """Parses the address, http://HOST:PORT or https; the methods connect.
 
-        Args:
-            url: http://HOST:PORT, or https.
-            timeout: Seconds without a result after which a server counts as hung.
-
-        Raises:
-            UsageError: The address or the key is not valid.
+        `timeout` is in seconds without a result, after which a server counts as hung. UsageError if
+        the address or the key is not valid.
         """
         try:
             address = httpx2.URL(url)
@@ -100,10 +96,7 @@ class VLLMClient:
     ) -> Generator[tuple[int, dict[str, Any]], None, None]:
         """Pieces of responses as they come, each with the number of its request.
 
-        An early end of the iteration ends the requests on the server.
-
-        Args:
-            bodies: Of the requests, which run at the same time.
+        The requests of these bodies run at the same time; an early end of the iteration ends them.
         """
         results: SimpleQueue[Any] = SimpleQueue()
         # In a thread of its own, since this one may have a loop that runs, as in a notebook.

@@ -41,14 +41,7 @@ _ENVIRONMENT_VARIABLES = ("LD_PRELOAD", "LOCAL_WORLD_SIZE")
 
 
 def check_installed(*, sees: bool) -> None:
-    """Checks that vLLM and the packages that it needs are installed.
-
-    Args:
-        sees: True for a model that reads images.
-
-    Raises:
-        MissingPackageError: A package is missing.
-    """
+    """Raises MissingPackageError without vLLM, or what it needs for a model that reads images."""
     if importlib.util.find_spec("vllm") is None:
         raise MissingPackageError(
             "vLLM is not installed: pip install 'reasonenv[vllm]' on a machine with a GPU, or use "
@@ -71,11 +64,7 @@ def installed_version() -> str:
 
 
 def check_server_version(version: str) -> None:
-    """Rejects a version of vLLM whose server lacks what training needs.
-
-    Raises:
-        SamplerError: It is too old.
-    """
+    """Raises SamplerError for a version of vLLM whose server lacks what training needs."""
     numbers = re.match(r"(\d+)\.(\d+)", version)
     if numbers and tuple(map(int, numbers.groups())) < _OLDEST_SERVER:
         oldest = ".".join(map(str, _OLDEST_SERVER))
@@ -137,11 +126,7 @@ def preserve_process_group() -> Iterator[None]:
 
 @contextmanager
 def sampler_errors(failure: str) -> Iterator[None]:
-    """Turns errors of vLLM into a `SamplerError` of one line.
-
-    Args:
-        failure: First half of the line, such as "vLLM cannot start".
-    """
+    """Turns errors of vLLM into a `SamplerError` of one line, after a failure such as its start."""
     try:
         yield
     except torch.OutOfMemoryError as error:

@@ -42,16 +42,10 @@ class RemoteSampler(RequestSampler):
         log_probs: bool = True,
         timeout: float = 1800.0,
     ) -> None:
-        """Connects to the server; call `load_weights` before sampling.
+        """Connects to the server of the chat's model; call `load_weights` before sampling.
 
-        Args:
-            url: Such as http://node7:8000.
-            chat: Of the model that the server was started with.
-            sampling: Sampling distribution; log-probabilities are those of `sampling.behaviour`.
-            max_response_length: Tokens after which a response is truncated.
-            log_probs: False for responses without log-probabilities, which are then NaN.
-            timeout: Seconds without a response, or for all weights, after which the server counts
-                as hung.
+        Log-probabilities are those of `sampling.behaviour`, or NaN. The `timeout` is in seconds
+        without a response, or for all weights, after which the server counts as hung.
 
         Raises:
             SamplerError: There is no such server.
@@ -102,8 +96,7 @@ class RemoteSampler(RequestSampler):
                 self._send(weights)
             except AgentsError as error:
                 failures = [str(error)]
-        for _ in weights:
-            # All ranks take part in the all-gather of a sharded weight.
+        for _ in weights:  # all ranks take part in the all-gather of a sharded weight
             pass
         if distributed.is_initialized():
             distributed.broadcast_object_list(failures, 0, group=self._ranks)
@@ -119,10 +112,7 @@ class RemoteSampler(RequestSampler):
         self._group, self._is_closed = None, True
 
     def _run(self, rollout: Rollout) -> None:
-        bodies = [
-            partial(self._body, request, rollout.prompts[request.first])
-            for request in rollout.requests
-        ]
+        bodies = [partial(self._body, r, rollout.prompts[r.first]) for r in rollout.requests]
         # An open connection would keep the server sampling after an error.
         with closing(self.client.generate(bodies)) as pieces:
             for number, piece in pieces:

@@ -9,13 +9,7 @@ import numpy as np
 import torch
 
 from agents.engines.chat import Chat
-from agents.engines.sampling import (
-    Row,
-    Sampling,
-    check_prompt_lengths,
-    collate,
-    unique_prompts,
-)
+from agents.engines.sampling import Row, Sampling, check_prompt_lengths, collate, unique_prompts
 from agents.errors import ParityError, SamplerError
 from agents.rollout import Prompt, Responses
 
@@ -110,10 +104,8 @@ class RequestSampler:
     def __init__(
         self, chat: Chat, sampling: Sampling, max_response_length: int, *, log_probs: bool
     ) -> None:
-        self.chat = chat
-        self.sampling = sampling
-        self.max_response_length = max_response_length
-        self.log_probs = log_probs
+        self.chat, self.sampling = chat, sampling
+        self.max_response_length, self.log_probs = max_response_length, log_probs
 
     def encode(self, observations: Mapping) -> tuple[Prompt, ...]:
         """Prompts of a vector observation, as `RolloutEngine` says."""
@@ -129,10 +121,8 @@ class RequestSampler:
     ) -> Responses:
         """Samples one response per prompt, as `RolloutEngine` says.
 
-        Raises:
-            SamplerError: vLLM fails, is lost, or has no weights.
-            UsageError: A prompt is too long.
-            ParityError: vLLM tokenizes a prompt differently from `encode`.
+        SamplerError if vLLM fails, is lost or has no weights; ParityError if it tokenizes a prompt
+        differently from `encode`.
         """
         if not self._has_weights:
             raise SamplerError("vLLM has no weights to sample from: call load_weights first")
@@ -144,7 +134,6 @@ class RequestSampler:
         return collate(prompts, rows, self.chat.ended, log_probs=self.log_probs)
 
     def _run(self, rollout: Rollout) -> None:
-        """Fills the rows of a rollout with its responses."""
         raise NotImplementedError
 
     def _convert(self, prompt: Prompt) -> dict[str, Any]:
@@ -152,7 +141,6 @@ class RequestSampler:
         raise NotImplementedError
 
     def _check_lengths(self, prompts: Sequence[Prompt]) -> None:
-        """Raises PromptLengthError for prompts of which one leaves no room for the response."""
         words = (
             f"and a response of {self.max_response_length} do not fit in vLLM's context of "
             f"{self.max_length} tokens: raise max_model_len or its share of the GPU, "

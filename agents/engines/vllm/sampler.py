@@ -63,14 +63,8 @@ class VLLMSampler(RequestSampler):
     ) -> None:
         """Starts vLLM; with the option `load_format` "dummy", `load_weights` must follow.
 
-        Args:
-            folder: Folder or hub name of the model.
-            chat: Of the same model.
-            sampling: Sampling distribution; log-probabilities are those of `sampling.behaviour`.
-            max_response_length: Tokens after which a response is truncated.
-            log_probs: False for responses without log-probabilities: sampling is then faster, and
-                `sampler_log_prob` is NaN.
-            options: Arguments of `vllm.LLM`, which override the defaults.
+        Log-probabilities are those of `sampling.behaviour`; without them sampling is faster, and
+        they are NaN. The options are arguments of `vllm.LLM`, which override the defaults.
 
         Raises:
             SamplerError: vLLM runs out of memory or rejects the model or an option, or it is to be

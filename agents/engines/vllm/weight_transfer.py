@@ -45,11 +45,7 @@ class GlooGroup:
         return self._group.broadcast([flat], self._options).wait
 
     def broadcast(self, tensor: Tensor) -> None:
-        """Takes part in the broadcast of a tensor on the CPU.
-
-        Raises:
-            ConnectionError: Another member is gone.
-        """
+        """Takes part in a broadcast of a tensor on the CPU, or raises a ConnectionError."""
         with _connection_errors():
             self._group.broadcast([tensor], self._options).wait()
 
@@ -75,12 +71,7 @@ Group = GlooGroup | NCCLGroup
 
 
 def join(client: VLLMClient, backend: str | None, num_workers: int) -> Group:
-    """Connects this process and the workers of a server.
-
-    Args:
-        client: Of the server.
-        backend: Of the server's weight transfer.
-        num_workers: Of the server.
+    """Connects this process and the workers of a server, by the back end of its weight transfer.
 
     Raises:
         SamplerError: This process cannot use the back end, or the workers cannot be reached.
@@ -149,10 +140,7 @@ def _connection_errors() -> Iterator[None]:
 def send(client: VLLMClient, group: Group, weights: Iterable[tuple[str, Tensor]]) -> None:
     """Replaces the weights of a server, which does not sample meanwhile.
 
-    Args:
-        client: Of the server.
-        group: From `join`; not to be used again after an error.
-        weights: Names and tensors; one bucket of them is held at a time.
+    One bucket of them is held at a time. The group is not to be used again after an error.
 
     Raises:
         SamplerError: The server is lost, or cannot load them. Errors of `weights` pass through.
@@ -183,12 +171,11 @@ def _buckets(weights: Iterable[tuple[str, Tensor]]) -> Iterator[list[tuple[str, 
     bucket: list[tuple[str, Tensor]] = []
     size = 0
     for name, weight in weights:
-        num_bytes = weight.numel() * weight.element_size()
-        if bucket and (size + num_bytes > BUCKET or weight.dtype != bucket[0][1].dtype):
+        if bucket and (size + weight.nbytes > BUCKET or weight.dtype != bucket[0][1].dtype):
             yield bucket
             bucket, size = [], 0
         bucket.append((name, weight.detach()))
-        size += num_bytes
+        size += weight.nbytes
     if bucket:
         yield bucket
 
@@ -250,14 +237,11 @@ class Receiver:
     ) -> None:
         """Receives a bucket, with its announcement, and loads it into the layout of the kernels.
 
-        Raises:
-            ValueError: A weight is not one of this model's or has another shape, or, at the empty
-                bucket that comes last, one is missing.
+        ValueError if a weight does not fit this model or, at the empty last bucket, is missing.
         """
         if not names and self._missing:
-            raise ValueError(
-                f"{len(self._missing)} weights are missing, {min(self._missing)} first"
-            )
+            first = min(self._missing)
+            raise ValueError(f"{len(self._missing)} weights are missing, {first} first")
         if not names or self._group is None:
             return
         if self._missing == self._layouts[0] and names[0] not in self._missing:
@@ -311,9 +295,8 @@ def _layouts(model: Any) -> list[dict[str, tuple[int, ...]]]:
 
     Those of the trainer's may also be transformers' own: both are given.
     """
-    trust = model.trust_remote_code
-    config = load_config(model.model, trust_remote_code=trust)
-    empty: Any = empty_model(model.model, config, trust_remote_code=trust)
+    trust: Any = {"trust_remote_code": model.trust_remote_code}
+    empty: Any = empty_model(model.model, load_config(model.model, **trust), **trust)
     layouts = []
     for conversions in (None, []):  # those of the family, and none
         empty._weight_conversions = conversions

@@ -9,7 +9,7 @@ import torch
 from helpers import tiny_engines
 from helpers.tiny_engines import ascend, responses_of
 
-from agents.engines.reference_policy import ReferencePolicy
+from agents.engines.frozen_models import ReferencePolicy
 from agents.errors import CheckpointError
 from agents.references import fixed
 

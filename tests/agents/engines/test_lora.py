@@ -10,9 +10,9 @@ from helpers.tiny_engines import ascend, responses_of
 from transformers import AutoModelForImageTextToText
 
 from agents.engines import lora
+from agents.engines.frozen_models import ReferencePolicy
 from agents.engines.load import load_model
 from agents.engines.model import Policy
-from agents.engines.reference_policy import ReferencePolicy
 from agents.references import fixed
 
 ALL = {"r": 4, "target_modules": "all-linear"}

@@ -12,9 +12,9 @@ from torch import nn
 
 from agents.distillation import jensen_shannon, kl_from_teacher, kl_to_teacher, top_k
 from agents.engines import sampling
+from agents.engines.frozen_models import Distillation, Teacher
 from agents.engines.model import Policy
 from agents.engines.sampling import Sampling, Target
-from agents.engines.teacher import Distillation, Teacher
 
 V = 6
 DIVERGENCES = (kl_to_teacher, kl_from_teacher, jensen_shannon(0.3), top_k(3))

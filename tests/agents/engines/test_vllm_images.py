@@ -1,6 +1,7 @@
 """Images through vLLM on a CPU, in the trainer's process and on a server, against transformers."""
 
 import importlib.util
+from contextlib import closing
 from dataclasses import replace
 
 import pytest
@@ -10,6 +11,7 @@ from helpers.episodes import Written, brief, play
 from helpers.vllm_model import BOUND, OPTIONS, differences, token_lists
 from helpers.vllm_served import served
 
+import reasonenv
 from agents.engines.vllm.remote_sampler import RemoteSampler
 from agents.engines.vllm.sampler import VLLMSampler
 
@@ -87,7 +89,7 @@ def check_power(engine, responses) -> None:
 def started(tiny_folder):
     engine = trainer(tiny_folder)
     parts = engine.chat, engine.sampling, LENGTH
-    sampler = VLLMSampler(tiny_folder, *parts, options=OPTIONS)
+    sampler = VLLMSampler(tiny_folder, *parts, options=OPTIONS | {"max_model_len": 1024})
     yield sampler
     sampler.close()
 
@@ -125,6 +127,20 @@ def test_vllm_reads_images_after_a_sleep_that_loses_all_weights(started, tiny_fo
         assert all(weight.isnan().all() for weight in model.parameters())
         change(engine, step)
     started.load_weights(engine.checkpoint_weights())
+
+
+def test_vllm_reads_figures_of_diagrams_through_a_chat_template(started, tiny_folder):
+    pytest.importorskip("matplotlib", reason="needs the extra diagrams")
+    engine = trainer(tiny_folder)
+    started.load_weights(engine.checkpoint_weights())
+    started.sampling = engine.sampling
+    with closing(reasonenv.make("Diagrams-v0", num_envs=4, group_size=2, num_workers=1)) as envs:
+        observations, _ = envs.reset(seed=0)
+        assert max(observations["images"][0][0].shape) == 448
+        responses = started.generate(started.encode(observations), (0,))
+        envs.step(responses.texts)
+    assert differences(engine, responses).max() < BOUND
+    check_power(engine, responses)
 
 
 def test_a_server_reads_images_as_transformers_does_after_every_handover(tiny_folder, tmp_path):

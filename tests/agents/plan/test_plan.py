@@ -8,7 +8,7 @@ from transformers import Lfm2Config, Qwen2Config
 from agents.cli.defaults import defaults
 from agents.cli.settings import Run
 from agents.cpgd import CPGD
-from agents.engines.reference_policy import needs_reference_model
+from agents.engines.frozen_models import needs_reference_model
 from agents.errors import ModelError
 from agents.grpo import GRPO
 from agents.plan import runs as planner

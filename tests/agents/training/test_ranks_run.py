@@ -7,7 +7,7 @@ import torch
 from helpers import torchrun
 from helpers.tiny_runs import numbers, same
 
-from agents.engines.reference_policy import STATE
+from agents.engines.frozen_models import STATE
 from agents.storage.json_files import read_json_lines
 
 pytestmark = pytest.mark.slow(reason="a whole run on two ranks, and its second half again")

@@ -13,7 +13,7 @@ from helpers.tiny_runs import numbers, same, train
 
 from agents.cli.flags import FUNCTIONS, format_function, parse_function
 from agents.cpgd import CPGD
-from agents.engines.reference_policy import STATE, ReferencePolicy
+from agents.engines.frozen_models import STATE, ReferencePolicy
 from agents.grpo import GRPO
 from agents.monitoring.metrics import token_kl
 from agents.references import Refresh, every, fixed, old, when_moved

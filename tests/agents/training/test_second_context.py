@@ -21,9 +21,8 @@ from agents.cli.flags import parse_run
 from agents.distillation import kl_to_teacher
 from agents.engines import lora
 from agents.engines.bandit import BanditEngine, respond
+from agents.engines.frozen_models import Distillation, ReferencePolicy, Teacher
 from agents.engines.model import Policy
-from agents.engines.reference_policy import ReferencePolicy
-from agents.engines.teacher import Distillation, Teacher
 from agents.errors import PromptLengthError, UsageError
 from agents.grpo import GRPO
 from agents.references import fixed

@@ -16,9 +16,9 @@ from agents.cpgd import CPGD
 from agents.dapo import DAPO
 from agents.dr_grpo import DrGRPO
 from agents.engines.bandit import BanditEngine, ThreadRanks, respond
+from agents.engines.frozen_models import ReferencePolicy
 from agents.engines.model import Policy
 from agents.engines.optimizer import Optimization
-from agents.engines.reference_policy import ReferencePolicy
 from agents.gpg import GPG
 from agents.grpo import GRPO
 from agents.losses import reinforce

@@ -13,7 +13,7 @@ from helpers.tiny_engines import LENGTHS, difference, vector
 from agents.advantages import centered
 from agents.cispo import CISPO
 from agents.cpgd import CPGD
-from agents.engines.reference_policy import ReferencePolicy
+from agents.engines.frozen_models import ReferencePolicy
 from agents.monitoring.traces import Trace
 from agents.reductions import token_mean
 from agents.references import every
