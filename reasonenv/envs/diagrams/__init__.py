@@ -32,8 +32,7 @@ from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 
 from reasonenv.environment import Environment
-from reasonenv.envs.diagrams.family import FAMILIES, Exercise, family
-from reasonenv.envs.diagrams.posing import Diagrams, Levels
+from reasonenv.envs.diagrams.family import FAMILIES, Diagrams, Exercise, Levels, family
 from reasonenv.envs.families import choose
 from reasonenv.errors import UsageError
 from reasonenv.rewards import accuracy, think_answer_format

@@ -168,10 +168,7 @@ def grid_paths(rng: random.Random, level: int) -> Exercise:
     def draw(scene: Scene) -> None:
         size = 320 / max(columns, rows) * complex(columns, rows)
         axes = Axes(scene, (0, columns), (0, rows), scene.center - size / 2, size)
-        for x in range(columns + 1):
-            axes.vertical(x, width=0.8)
-        for y in range(rows + 1):
-            axes.horizontal(y, width=0.8)
+        axes.grid(range(columns + 1), range(rows + 1), width=0.8)
         paper, red = scene.style.background, scene.style.color("red")
         for place in (axes.at(*barrier) for barrier in barriers):
             scene.circle(place, 13, fill=paper, color=paper)

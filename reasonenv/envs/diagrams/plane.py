@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from itertools import accumulate, pairwise
 from math import cos, radians
 
-from reasonenv.envs.diagrams.family import Exercise, family
-from reasonenv.envs.diagrams.scene import Scene, linear
+from reasonenv.envs.diagrams.family import Exercise, family, linear
+from reasonenv.envs.diagrams.scene import Scene, signed
 
 
 @family()
@@ -58,11 +58,11 @@ def parallels(rng: random.Random, level: int) -> Exercise:
         for vertex, arms, place, term in zip(points, rays, (here, there), terms, strict=False):
             scene.line(arms[2], arms[0])
             scene.chevron(vertex, arms[0])
-            text = linear(*term) + ("" if term[0] else "°")
+            text = signed(linear(*term)) + ("" if term[0] else "°")
             color = scene.accent() if term[0] else None
             scene.angle(arms[place], vertex, arms[(place + 1) % 4], text, color)
 
-    left, right = linear(*terms[1], "-"), linear(*terms[0], "-")
+    left, right = linear(*terms[1]), linear(*terms[0])
     equation = f"add up to 180°: {left} + {right} = 180"
     if (here - there) % 2 == 0:
         equation = f"are equal: {left} = {right}"

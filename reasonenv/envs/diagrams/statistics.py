@@ -72,9 +72,9 @@ def box_plot(rng: random.Random, level: int) -> Exercise:
     def draw(scene: Scene) -> None:
         axes = Axes(scene, (0, tick * ticks), (0, len(sets)), 44 + 24j, 378 + 236j)
         axes.grid(range(0, tick * ticks + 1, tick), ())
-        axes.horizontal(0)
+        axes.grid((), [0], width=1.0)
+        axes.grid(range(0, tick * ticks + 1, 5 * tick), (), width=0.7, is_ground=True)
         for number in range(0, tick * ticks + 1, 5 * tick):
-            axes.vertical(number, width=0.7, is_ground=True)
             scene.label(str(number), axes.at(number, 0), 1j, size=17)
         for row, (low, first, middle, third, high) in enumerate(reversed(sets)):
             y = row + 0.5
@@ -107,8 +107,7 @@ def histogram(rng: random.Random, level: int) -> Exercise:
         axes.frame(range(0, 10 * unit + 1, unit))
         scene.label("members per year of age" if level > 3 else "members", 150 + 20j, size=17)
         for (start, end), height in zip(pairwise(edges), heights, strict=True):
-            corner = axes.at(start, unit * height)
-            scene.rectangle(corner, axes.at(end, 0) - corner, fill=scene.accent(), width=0.7)
+            axes.bar((start, 0), (end, unit * height), fill=scene.accent(), width=0.7)
         for edge in edges:
             scene.label(str(edge), axes.at(edge, 0), 1j, size=17)
         scene.label("age in years", 245 + 372j, size=17)
