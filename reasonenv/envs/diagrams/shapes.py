@@ -77,9 +77,8 @@ def symmetry(rng: random.Random, level: int) -> Exercise:
 
     def draw(scene: Scene) -> None:
         grid = Axes(scene, (0, size), (0, size), 34 + 34j, 380 + 380j)
-        side = 380 / size
         for x, y in sorted(colored):
-            scene.rectangle(grid.at(x, y + 1), side + side * 1j, fill=scene.accent(), width=0)
+            grid.bar((x, y), (x + 1, y + 1), fill=scene.accent(), width=0)
         grid.grid(range(size + 1), range(size + 1))
         for axis in axes:
             x, y, end_x, end_y = (size * share for share in _AXES[axis])

@@ -15,6 +15,7 @@ pytest.importorskip("matplotlib", reason="needs the extra diagrams")
 pytest.importorskip("networkx", reason="comes with torch")
 from helpers.diagram_solvers import SOLVERS
 
+from benchmarks.blind import blind, wording
 from reasonenv.envs import diagrams
 from reasonenv.envs.diagrams import BUILT_IN, FAMILIES, LEVELS
 from reasonenv.envs.diagrams.family import text_of
@@ -127,7 +128,7 @@ def test_equal_figures_have_equal_answers_and_equal_questions_have_several(name)
     for exercise in drawn(name, 3, 60):
         rng = random.Random(0)
         scene = family.scene(exercise, draw_style("train", rng), rng)
-        by_question[wording(family, exercise)].add(exercise.answer)
+        by_question[wording(name, exercise)].add(exercise.answer)
         figure = exercise.words, tuple(scene.strokes), tuple(scene.labels)
         by_both[figure].add(exercise.answer)
         by_key[key_of(exercise)].add(exercise.answer)
@@ -135,30 +136,10 @@ def test_equal_figures_have_equal_answers_and_equal_questions_have_several(name)
     assert max(map(len, by_question.values())) > 1
 
 
-def wording(family, exercise):
-    """The question, in which the numbers of labels that it names are all the same."""
-    return re.sub(r"\d+", "0", family.questions[0].format(*exercise.words))
-
-
-def blind_accuracy(name, level, count=400):
-    """Accuracy of the most frequent answer to the same wording, fitted to other draws."""
-    kinds, pairs = (
-        defaultdict(Counter),
-        [
-            (wording(FAMILIES[name], exercise), exercise.answer)
-            for exercise in drawn(name, level, 2 * count)
-        ],
-    )
-    for question, answer in pairs[:count]:
-        kinds[question][answer] += 1
-    guesses = {question: counts.most_common(1)[0][0] for question, counts in kinds.items()}
-    return sum(guesses.get(question) == answer for question, answer in pairs[count:]) / count
-
-
 @by_family_and_level
 def test_a_blind_guess_is_seldom_right(name, level):
     if not FAMILIES[name].needs_options:
-        assert blind_accuracy(name, level) < 0.15
+        assert blind(name, level) < 0.15
 
 
 @by_family_and_level
