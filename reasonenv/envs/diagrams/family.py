@@ -142,7 +142,8 @@ def linear(factor: int | Fraction, rest: int, term: str = "x") -> str:
     """Factor times term plus rest in the usual notation, such as "2x - 3", "-x" or "5"."""
     if factor == 0:
         return str(rest)
-    scale = {1: "", -1: "-"}.get(factor, f"({factor})" if "/" in str(factor) else factor)
+    scale = f"({factor})" if "/" in str(factor) else str(factor)
+    scale = {"1": "", "-1": "-"}.get(scale, scale)
     tail = f" {'+' if rest > 0 else '-'} {abs(rest)}" if rest else ""
     return f"{scale}{term}{tail}"
 
