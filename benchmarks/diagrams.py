@@ -10,12 +10,10 @@ of 800 exercises and tested on the others. Results go to diagrams/diagrams.json.
 
 import argparse
 import json
-import random
-import re
 import time
-from collections import Counter, defaultdict
 from pathlib import Path
 
+from blind import blind
 from provenance import provenance
 from reasonenv.envs import diagrams
 from reasonenv.envs.diagrams import BUILT_IN, FAMILIES, LEVELS
@@ -30,20 +28,6 @@ def speed(num_problems: int, size: int, families: list[str] | None = None) -> fl
     start = time.process_time()
     posed[len(LEVELS) : len(LEVELS) + num_problems]
     return num_problems / (time.process_time() - start)
-
-
-def blind(name: str, level: int, count: int = 400) -> float:
-    """Accuracy of the most frequent answer to the same wording."""
-    family, rng = FAMILIES[name], random.Random(0)
-    pairs, kinds = [], defaultdict(Counter)
-    for _ in range(2 * count):
-        exercise = family.draw("train", level, rng)
-        question = family.questions[0].format(*exercise.words)
-        pairs.append((re.sub(r"\d+", "0", question), exercise.answer))
-    for question, answer in pairs[:count]:
-        kinds[question][answer] += 1
-    guesses = {question: answers.most_common(1)[0][0] for question, answers in kinds.items()}
-    return sum(guesses.get(question) == answer for question, answer in pairs[count:]) / count
 
 
 def row(name: str, num_problems: int, size: int) -> dict[str, float]:

@@ -32,8 +32,7 @@ from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 
 from reasonenv.environment import Environment
-from reasonenv.envs.diagrams.family import FAMILIES, Exercise, family
-from reasonenv.envs.diagrams.posing import Diagrams, Levels
+from reasonenv.envs.diagrams.family import FAMILIES, Diagrams, Exercise, Levels, family
 from reasonenv.envs.families import choose
 from reasonenv.errors import UsageError
 from reasonenv.rewards import accuracy, think_answer_format
@@ -43,10 +42,7 @@ __all__ = ["BUILT_IN", "ENVIRONMENT", "FAMILIES", "REWARDS", "Exercise", "family
 LEVELS = (1, 2, 3, 4, 5)
 SPLITS = ("train", "test", "heldout")
 REWARDS = {"accuracy": (1.0, accuracy), "format": (0.1, think_answer_format)}
-for _name in (
-    *("plane", "circles", "shapes", "coordinates", "measures", "clocks"),
-    *("charts", "statistics", "chance", "puzzles"),
-):
+for _name in ("plane", "shapes", "coordinates", "measures", "charts", "statistics", "puzzles"):
     importlib.import_module(f"{__name__}.{_name}")
 BUILT_IN = tuple(FAMILIES)
 """Names of the families of this package, in the order in which they were registered."""

@@ -78,9 +78,8 @@ def _chart(
 
 def _bar(axes: Axes, x: float, width: float, ends: tuple[int, int], color: int) -> None:
     """A bar from one number to another."""
-    corner = axes.at(x, ends[1])
-    size = axes.at(x + width, ends[0]) - corner
-    axes.scene.rectangle(corner, size, fill=axes.scene.accent(color), width=0.6)
+    start, end = (x, ends[0]), (x + width, ends[1])
+    axes.bar(start, end, fill=axes.scene.accent(color), width=0.6)
 
 
 @family(height=364)

@@ -8,8 +8,8 @@ from math import gcd, prod
 from typing import Any
 
 from reasonenv.envs.diagrams.axes import Axes
-from reasonenv.envs.diagrams.family import Exercise, family, text_of
-from reasonenv.envs.diagrams.scene import Scene, linear
+from reasonenv.envs.diagrams.family import Exercise, family, linear, text_of
+from reasonenv.envs.diagrams.scene import Scene
 
 
 @family()
@@ -191,13 +191,10 @@ def formula(rng: random.Random, level: int) -> Exercise:
     if kind == "line":
         shift, rest = 0, rng.randint(-5, 5)
         factor = Fraction(rng.choice((-3, -2, -1, 1, 2, 3)), rng.randint(1, level))
-    inner = linear(1, -shift, "-")
+    inner = linear(1, -shift)
     square = f"({inner})²" if shift else "x²"
     term = {"line": "x", "square": square, "absolute": f"|{inner}|"}[kind]
-    scale = f"({factor})" if factor.denominator > 1 else str(factor)
-    scale = scale.replace("1", "") if abs(factor) == 1 else scale
-    tail = f" {'+' if rest > 0 else '-'} {abs(rest)}" if rest else ""
-    answer = f"y = {scale}{term}{tail}"
+    answer = f"y = {linear(factor, rest, term)}"
 
     def draw(scene: Scene) -> None:
         power = {"line": lambda x: x, "square": lambda x: x * x, "absolute": abs}[kind]

@@ -1,16 +1,17 @@
-"""Families of figures and their registry: each is a function that draws an exercise."""
+"""Families of figures, each a function that draws an exercise, and the problems they pose."""
 
 import json
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from importlib.resources import files
-from typing import Any
+from typing import Any, ClassVar
 
 from reasonenv.envs.diagrams.scene import WIDTH, Scene
-from reasonenv.envs.diagrams.style import Style
-from reasonenv.envs.families import checksum
+from reasonenv.envs.diagrams.style import Style, draw_style
+from reasonenv.envs.families import DrawnProblems, checksum
+from reasonenv.problem import LazyProblems, Problem
 
 Answer = int | Fraction | str
 _WORDING = json.loads(
@@ -123,8 +124,8 @@ def family(
 
     def register(sample: Callable[[random.Random, int], Exercise]) -> Callable[..., Exercise]:
         name = sample.__name__
-        wordings = questions or _WORDING[name]["questions"]
-        FAMILIES[name] = Family(name, sample, tuple(wordings), height, needs_options)
+        wordings = tuple(questions or _WORDING[name]["questions"])
+        FAMILIES[name] = Family(name, sample, wordings, height, needs_options)
         return sample
 
     return register
@@ -135,3 +136,90 @@ def text_of(answer: Answer) -> str:
     if isinstance(answer, Fraction) and 1000 % answer.denominator == 0:
         return f"{float(answer):.15g}"
     return str(answer)
+
+
+def linear(factor: int | Fraction, rest: int, term: str = "x") -> str:
+    """Factor times term plus rest in the usual notation, such as "2x - 3", "-x" or "5"."""
+    if factor == 0:
+        return str(rest)
+    scale = f"({factor})" if "/" in str(factor) else str(factor)
+    scale = {"1": "", "-1": "-"}.get(scale, scale)
+    tail = f" {'+' if rest > 0 else '-'} {abs(rest)}" if rest else ""
+    return f"{scale}{term}{tail}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Diagrams(DrawnProblems):
+    """Problems of one split and level; each a pure function of its id, but for its size.
+
+    Args:
+        weights: How often each family is posed, relative to the others.
+        size: Pixels from the left to the right of an image.
+        multiple_choice: True for four options each.
+    """
+
+    families: tuple[Family, ...]
+    weights: tuple[float, ...]
+    size: int
+    multiple_choice: bool
+
+    version: ClassVar = "diagrams-v0"
+
+    @property
+    def source(self) -> str:
+        """The ids up to the index, with all that chooses the problem."""
+        pairs = zip(self.families, self.weights, strict=True)
+        names = "+".join(each.name if by == 1 else f"{by:g}*{each.name}" for each, by in pairs)
+        names = "" if self.is_whole_level else f":{names}"
+        choice = "/choice" if self.multiple_choice else ""
+        return f"{self.version}/{self.level}{names}{choice}/{self.split}/{self.problem_seed}"
+
+    def draw(self, id: str) -> Problem:
+        """The problem of an id."""
+        problem, scene = self.compose(id)
+        return replace(problem, images=(scene.pixels(self.size),))
+
+    def compose(self, id: str) -> tuple[Problem, Scene]:
+        """The problem of an id without its image, and the scene that becomes the image."""
+        rng = random.Random(id)
+        family = rng.choices(self.families, self.weights)[0]
+        draw = self.split, self.level, rng
+        if self.multiple_choice or family.needs_options:
+            exercise, answers = family.choice(*draw)
+        else:
+            exercise, answers = family.draw(*draw), ()
+        right = exercise.answer
+        answer = "ABCD"[answers.index(right)] if answers else text_of(right)
+        options = tuple(map(text_of, answers))
+        lettered = (f"({letter}) {text}" for letter, text in zip("ABCD", options, strict=False))
+        *usual, held_out = family.questions
+        wording = held_out if self.split == "heldout" else rng.choice(usual)
+        problem = Problem(
+            id=id,
+            question=" ".join((wording.format(*exercise.words), *lettered)),
+            answer=answer,
+            options=options,
+            solution=f"<think>{exercise.steps}</think><answer>\\boxed{{{answer}}}</answer>",
+            metadata={"family": family.name, "level": self.level, "operands": exercise.operands},
+        )
+        return problem, family.scene(exercise, draw_style(self.split, rng), rng)
+
+
+@dataclass(frozen=True)
+class Levels(LazyProblems):
+    """Problems of several levels in turn: number i is of the level i mod n of n.
+
+    A curriculum draws those of a level by their numbers.
+    """
+
+    parts: tuple[LazyProblems, ...]
+
+    is_drawn: ClassVar = True
+
+    def __len__(self) -> int:
+        return sum(map(len, self.parts))
+
+    def make(self, index: int, with_images: bool) -> Problem:
+        """The problem at an index from 0 on."""
+        place, part = divmod(index, len(self.parts))
+        return self.parts[part].make(place, with_images)

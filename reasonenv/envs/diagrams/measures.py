@@ -1,13 +1,13 @@
-"""Number lines, rulers, thermometers and maps with a scale."""
+"""Number lines, rulers, thermometers, maps with a scale, clocks and calendars."""
 
 import random
-from collections.abc import Sequence
+from datetime import date, timedelta
 from fractions import Fraction
 from itertools import pairwise
 
 from reasonenv.envs.diagrams.axes import Axes
 from reasonenv.envs.diagrams.family import Exercise, family, text_of
-from reasonenv.envs.diagrams.scene import Scene, signed
+from reasonenv.envs.diagrams.scene import Scene, arc_points, signed
 
 
 @family()
@@ -142,17 +142,6 @@ def map_scale(rng: random.Random, level: int) -> Exercise:
     return Exercise((tuple(nodes), squares, km), total, steps, draw, key=key)
 
 
-def _count_ways(
-    crossings: Sequence[tuple[int, int]], barriers: Sequence[tuple[int, int]]
-) -> dict[tuple[int, int], int]:
-    """Ways to the right and up from (0, 0) to each crossing, in the order of rows."""
-    ways: dict[tuple[int, int], int] = {}
-    for x, y in crossings:
-        arriving = ways.get((x - 1, y), 0) + ways.get((x, y - 1), 0)
-        ways[x, y] = 0 if (x, y) in barriers else arriving if x or y else 1
-    return ways
-
-
 @family()
 def grid_paths(rng: random.Random, level: int) -> Exercise:
     """A grid of streets with barriers; the number of shortest ways between two corners."""
@@ -163,15 +152,14 @@ def grid_paths(rng: random.Random, level: int) -> Exercise:
     barriers, ways = (), {}
     while not ways.get((columns, rows)):  # else a longer way may be the shortest one
         barriers = tuple(sorted(rng.sample(inner, level + 1)))
-        ways = _count_ways(crossings, barriers)
+        for x, y in crossings:
+            arriving = ways.get((x - 1, y), 0) + ways.get((x, y - 1), 0)
+            ways[x, y] = 0 if (x, y) in barriers else arriving if x or y else 1
 
     def draw(scene: Scene) -> None:
         size = 320 / max(columns, rows) * complex(columns, rows)
         axes = Axes(scene, (0, columns), (0, rows), scene.center - size / 2, size)
-        for x in range(columns + 1):
-            axes.vertical(x, width=0.8)
-        for y in range(rows + 1):
-            axes.horizontal(y, width=0.8)
+        axes.grid(range(columns + 1), range(rows + 1), width=0.8)
         paper, red = scene.style.background, scene.style.color("red")
         for place in (axes.at(*barrier) for barrier in barriers):
             scene.circle(place, 13, fill=paper, color=paper)
@@ -185,3 +173,82 @@ def grid_paths(rng: random.Random, level: int) -> Exercise:
     rule = "The ways to a crossing are those to the one on its left and to the one below it"
     steps = f"{rule}. Row by row from below: {'; '.join(lines)}."
     return Exercise((columns, rows, barriers), ways[columns, rows], steps, draw)
+
+
+@family(height=280)
+def clocks(rng: random.Random, level: int) -> Exercise:
+    """Two clocks; the minutes from the first to the second."""
+    step, longest = ((15, 300), (5, 300), (1, 300), (1, 719), (1, 719))[level - 1]
+    start = step * rng.randrange(720 // step)
+    minutes = step * rng.randint(1, longest // step)
+    hours = range(3, 13, 3) if level == 4 else range(1, 13)
+
+    def draw(scene: Scene) -> None:
+        def hand(center: complex, ends: tuple[int, int], minute: float, width: float) -> None:
+            way = arc_points(0, 1, 90 - 6 * minute, 0)[0]
+            points = (center + end * way for end in ends)
+            scene.line(*points, width=width, is_ground=True)
+
+        for time, x, name in ((start, 118, "start"), (start + minutes, 330, "end")):
+            center = complex(x, 124)
+            scene.circle(center, 100, width=1.3, fill=scene.tint(), is_ground=True)
+            for minute in range(60):
+                hand(center, (96 if minute % 5 else 89, 100), minute, 0.9)
+            for hour in hours if level < 5 else ():
+                scene.label(str(hour), center + 77 * arc_points(0, 1, 90 - 30 * hour, 0)[0])
+            hand(center, (0, 42), time / 12, 2.6)
+            hand(center, (0, 84), time, 1.4)
+            scene.dot(center)
+            scene.label(name, complex(x, 252))
+
+    first, last = (f"{t // 60 % 12 or 12}:{t % 60:02}" for t in (start, start + minutes))
+    steps = f"From {first} to {last}: {minutes // 60} * 60 + {minutes % 60} = {minutes} minutes."
+    return Exercise((len(hours) * (level < 5), start, minutes), minutes, steps, draw)
+
+
+_MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec"
+_WEEK = "MonTueWedThuFriSatSun"
+
+
+def _spot(day: date) -> complex:
+    """The place of a day on the page of its month."""
+    row, column = divmod(day.replace(day=1).weekday() + day.day - 1, 7)
+    return complex(50 + 58 * column, 100 + 48 * row)
+
+
+@family(height=420)
+def calendar(rng: random.Random, level: int) -> Exercise:
+    """A month with marked days; the days between them, or the date after a number of days."""
+    first = date(rng.randint(2020, 2035), rng.randint(1, 12), 1)
+    days = [first + timedelta(place) for place in range(80)]
+    month = [day for day in days if day.month == first.month]
+    schedule = [day for day in days if day.weekday() < (7 if level in (1, 3) else 5)]
+    start, end = sorted(rng.sample([day for day in schedule if day in month], 2))
+    span, distance = rng.randint(12, 30), schedule.index(end) - schedule.index(start)
+    school = "" if level in (1, 3) else " from Monday to Friday"
+    if level < 3:
+        quantity = f"the number of days{school} after the circled day, the boxed one included"
+        answer = distance
+        steps = f"Counted from the day after the circled one, it is day {distance}."
+    else:
+        quantity = f"the day of the month on which the course ends, held every day{school}"
+        last = schedule[schedule.index(start) + span - 1]
+        answer, steps = last.day, f"Day {span} of the course is number {last.day} of its month."
+
+    def draw(scene: Scene) -> None:
+        scene.label(f"{_MONTHS[3 * first.month - 3 : 3 * first.month]} {first.year}", 224 + 24j)
+        for day in days[:7]:
+            place, name = _spot(day).real, _WEEK[3 * day.weekday() : 3 * day.weekday() + 3]
+            scene.label(name, complex(place, 62), size=17)
+        for day in month:
+            scene.rectangle(_spot(day) - 29 - 24j, 58 + 48j, width=0.5, color=scene.pale)
+            if level < 5 or day.day < 8:
+                scene.label(str(day.day), _spot(day), size=18)
+        scene.circle(_spot(start), 20, color=scene.accent(), width=1.5)
+        if level < 3:
+            scene.rectangle(_spot(end) - 20 - 18j, 40 + 36j, color=scene.accent(1), width=1.5)
+        else:
+            scene.label(f"Course of {span} days from the circled day on", 224 + 392j, size=18)
+
+    operands = level, (start.year, start.month, start.day), end.day if level < 3 else span
+    return Exercise(operands, answer, steps, draw, (quantity,))

@@ -145,9 +145,8 @@ def shortest_way(rng: random.Random, level: int) -> Exercise:
         spots = []
         for column, row in places:
             shift = complex(scene.rng.randrange(-20, 21), scene.rng.randrange(-20, 21))
-            spots.append(
-                complex(54 + 340 / (columns - 1) * column, 54 + 340 / (rows - 1) * row) + shift
-            )
+            x, y = 340 / (columns - 1) * column, 340 / (rows - 1) * row
+            spots.append(complex(54 + x, 54 + y) + shift)
         for start, end, number in roads:
             scene.line(spots[start], spots[end], is_ground=True)
             middle = (spots[start] + spots[end]) / 2

@@ -239,13 +239,13 @@ class Scene:
         boxes = np.array([label.box for label in self.labels], float).reshape(-1, 4)
         points = [(p.real, p.imag) for stroke in self.strokes for p in stroke.points]
         places = np.array(points, float).reshape(-1, 2)
-        size = WIDTH, self.height
-        if (boxes < _EDGE).any() or (boxes[:, 2:] > np.subtract(size, _EDGE)).any():
-            return False
-        if (places < 1).any() or (places > np.subtract(size, 1)).any():
-            return False
+        size = np.array([WIDTH, self.height])
+        is_outside = any(
+            (some < edge).any() or (some[:, -2:] > size - edge).any()
+            for some, edge in ((boxes, _EDGE), (places, 1))
+        )
         touching = _overlap(boxes + np.array([-2, -2, 2, 2]), boxes)
-        if touching.sum() > len(boxes):  # each touches itself
+        if is_outside or touching.sum() > len(boxes):  # each touches itself
             return False
         bare = boxes[[label.plate is None for label in self.labels]]
         return not _crossings(self.strokes, bare).any()
@@ -317,14 +317,6 @@ def signed(number: object) -> str:
     return str(number).replace("-", "−")
 
 
-def linear(factor: int, rest: int, minus: str = "−") -> str:
-    """Factor x + rest in the usual notation, such as "2x − 3", "-x" or "5"."""
-    if factor == 0:
-        return str(rest).replace("-", minus)
-    term = {1: "x", -1: f"{minus}x"}.get(factor, f"{factor}x".replace("-", minus))
-    return f"{term} {'+' if rest > 0 else minus} {abs(rest)}" if rest else term
-
-
 def _overlap(ones: np.ndarray, others: np.ndarray) -> np.ndarray:
     """Pairs of n and of m boxes that have more than an edge in common: a mask [n, m]."""
     ends = ones[:, None, 2:] > others[:, :2]
@@ -356,9 +348,9 @@ def _snap(value: float) -> float:
     return floor(16 * value + 0.5 + 1e-6) / 16
 
 
-def _dashes(points: Sequence[complex], length: float = 7) -> Iterator[tuple[complex, complex]]:
+def _dashes(points: Sequence[complex]) -> Iterator[tuple[complex, complex]]:
     for start, end in pairwise(points):
-        count = max(1, round(abs(end - start) / length)) // 2 * 2 + 1
+        count = max(1, round(abs(end - start) / 7)) // 2 * 2 + 1
         step = (end - start) / count
         for dash in range(0, count, 2):
             yield start + dash * step, start + (dash + 1) * step

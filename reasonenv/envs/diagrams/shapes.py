@@ -21,12 +21,10 @@ def fraction_of_shape(rng: random.Random, level: int) -> Exercise:
     kind = "disc" if level == 2 else "bars"
     low, high = ((5, 14), (5, 14), (3, 7), (2, 9), (2, 9))[level - 1]
     counts = [rng.randint(low, high) for _ in range((1, 1, rng.randint(3, 6), 2, 3)[level - 1])]
+    counts = counts[:1] * len(counts) if level == 3 else counts
     rows: list[tuple[int, ...]] = []
     while not any(map(sum, rows)):
-        rows = [
-            _row(rng, count, level < 3)
-            for count in (counts[:1] * len(counts) if level == 3 else counts)
-        ]
+        rows = [_row(rng, count, level < 3) for count in counts]
     share = sum((Fraction(sum(row), len(row)) for row in rows), Fraction(0)) / len(rows)
 
     def draw_disc(scene: Scene) -> None:
@@ -79,9 +77,8 @@ def symmetry(rng: random.Random, level: int) -> Exercise:
 
     def draw(scene: Scene) -> None:
         grid = Axes(scene, (0, size), (0, size), 34 + 34j, 380 + 380j)
-        side = 380 / size
         for x, y in sorted(colored):
-            scene.rectangle(grid.at(x, y + 1), side + side * 1j, fill=scene.accent(), width=0)
+            grid.bar((x, y), (x + 1, y + 1), fill=scene.accent(), width=0)
         grid.grid(range(size + 1), range(size + 1))
         for axis in axes:
             x, y, end_x, end_y = (size * share for share in _AXES[axis])

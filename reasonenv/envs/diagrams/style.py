@@ -45,14 +45,9 @@ class Style:
     face: str
     stroke: float
 
-    @property
-    def is_dark(self) -> bool:
-        """True for chalk on a board."""
-        return sum(self.background) < 3 * 128
-
     def color(self, name: str) -> Color:
         """A named color on this background."""
-        return mix(COLORS[name], _CHALK, 0.4) if self.is_dark else COLORS[name]
+        return mix(COLORS[name], _CHALK, 0.4) if self.ink == _CHALK else COLORS[name]
 
     def tint(self, name: str) -> Color:
         """A named color so pale that labels can stand on it."""
