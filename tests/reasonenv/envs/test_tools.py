@@ -77,6 +77,7 @@ BAD = [
     ),
     *("calc(__import__('os').system('true'))", "calc(None)", "calc(True + 1)", "calc(1 + a)"),
     *(f"calc({'9' * 10**6} + 1)", f"calc({'(' * 10**5}", f"calc({'1+' * 10**5}1)", "calc(\t1 + 2)"),
+    f"calc({' ' * 70}1 + 2)",
     *("calc(1 + 2)\x00", "calc(1. + 2)", "calc(.5 + 2)", "calc(1 + - 2)", "calc(--1 + 2)"),
 ]
 

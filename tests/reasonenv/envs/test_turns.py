@@ -99,6 +99,25 @@ def test_the_reply_to_the_last_call_says_so_and_a_call_after_it_is_no_answer(env
     assert (infos["status"], infos["answer"], infos["calls"]) == ("no_answer", None, 2)
 
 
+def test_many_at_once_end_by_an_answer_or_by_a_call_too_many_and_the_earliest_is_the_position(envs):
+    for _ in range(2):
+        envs.step(["add(1, 0)", "add(1, 0)", None, None])
+    _, _, terminations, truncations, _ = envs.step(["add(1, 0)", "0", "1", None])
+    assert terminations.tolist() == [False, True, True, False]
+    assert truncations.tolist() == [True, False, False, False]
+    assert envs.position == 0
+    envs.step([None, None, None, "1"])
+    assert envs.position == 2
+
+
+def test_without_tools_none_is_no_action():
+    envs = ReasonVectorEnv(counters.problems(), counters.REWARDS, num_envs=2)
+    envs.reset(seed=0)
+    with pytest.raises(TypeError, match="not NoneType at index 1"):
+        envs.step(["1", None])
+    envs.close()
+
+
 def test_the_price_of_calls_is_a_weight_and_rewards_of_turns_add_up():
     rewards = {"accuracy": 1.0, "calls": -0.25}
     envs = make_counters(num_envs=2)
