@@ -104,7 +104,7 @@ class Episodes:
         ended = self.is_open & (terminations | truncations)
         self.rewards = self.rewards + np.where(self.is_open, rewards, 0.0)
         if "tool" in infos:
-            self._counts["calls"] += self.is_open & (infos["tool"] != "")
+            self._counts["calls"] += self.is_open & (infos["tool_status"] != "")
             self._counts["bad_calls"] += self.is_open & (infos["tool_status"] == "bad_call")
         pairs = zip(self._texts, actions, strict=True)
         self._texts = [old if new is None else new for old, new in pairs]

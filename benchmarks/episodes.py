@@ -33,7 +33,7 @@ from skyrl_gym.tools.core import ToolGroup, tool
 from provenance import provenance
 from reasonenv.envs import sums
 from reasonenv.problem import Problem
-from reasonenv.turns import ToolVectorEnv
+from reasonenv.vector import ReasonVectorEnv
 
 HERE = Path(__file__).with_suffix("")
 NUM_ENVS, NUM_PROBLEMS = 256, 4096
@@ -112,7 +112,7 @@ class SkySum(BaseTextEnv):
 
 def ours(problems: Sequence[Problem], plans: Sequence[list[str]]) -> float:
     """The sum of rewards with this package."""
-    envs = ToolVectorEnv(problems, {"accuracy": 1.0}, tools=TOOLBOX, num_envs=NUM_ENVS)
+    envs = ReasonVectorEnv(problems, {"accuracy": 1.0}, tools=TOOLBOX, num_envs=NUM_ENVS)
     envs.reset(options={"indices": [*range(len(problems))]})
     total = 0.0
     for first in range(0, len(problems), NUM_ENVS):

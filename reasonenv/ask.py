@@ -46,7 +46,6 @@ from reasonenv.endpoint import RequestError, post_json
 from reasonenv.errors import EndpointError, UsageError
 from reasonenv.files import named_errors
 from reasonenv.registration import find
-from reasonenv.turns import observation_of
 
 Client = Callable[[list[dict[str, Any]], int], str]
 """Function of messages and the seed of a sample to a response."""
@@ -140,7 +139,7 @@ def answers(
             if turn.reply is None:
                 return {**row, "response": turn.graded(response), "turns": turns}
             turns.append([response, turn.reply.words])
-            messages = chat.grow(messages, response, observation_of(turn.reply))
+            messages = chat.grow(messages, response, turn.reply.observation)
 
     threads = ThreadPoolExecutor(concurrency)
     pending: set[Future[dict[str, Any]]] = set()

@@ -15,11 +15,9 @@ from reasonenv.errors import MissingDataError, UsageError
 from reasonenv.problem import Problems
 from reasonenv.prompts import PromptTemplate
 from reasonenv.registration import find
-from reasonenv.rewards import Rewards, accuracy, by_name
-from reasonenv.turns import ToolEnv, ToolVectorEnv, with_calls
+from reasonenv.rewards import Rewards, accuracy, by_name, calls
 from reasonenv.vector import ReasonVectorEnv
 
-_WITH_TOOLS = {ReasonEnv: ToolEnv, ReasonVectorEnv: ToolVectorEnv}
 _OPTIONS = frozenset({"split", "data", "filter", "without", "holdout", "unjudged"})
 
 
@@ -48,9 +46,7 @@ def _make(kind: Any, environment: Environment, kwargs: dict[str, Any]) -> Any:
     kwargs.pop("max_calls", None)
     problems, rewards, prompt = define(environment, kwargs)
     check_rows(problems)
-    if tools is not None:
-        kind = partial(_WITH_TOOLS[kind], tools=tools)
-    env = kind(problems, rewards, prompt=prompt, **kwargs)
+    env = kind(problems, rewards, prompt=prompt, tools=tools, **kwargs)
     if leaves_out:  # images are read when their problem is posed
         env.left_out = {}
     return env
@@ -79,7 +75,7 @@ def define(
     chosen = select(problems, filter, without, keep, siblings, environment.cluster)
     rewards = environment.rewards or {"accuracy": (1.0, accuracy)}
     rewards = rewards(problems) if callable(rewards) else rewards
-    rewards = with_calls(rewards) if environment.tools else rewards
+    rewards = {"calls": (0.0, calls), **rewards} if environment.tools else rewards
     if (choice := kwargs.pop("rewards", None)) is not None:
         rewards = by_name(choice, rewards)
     if unjudged := kwargs.pop("unjudged", 0):
@@ -172,6 +168,6 @@ def _prompt(environment: Environment, problems: Any, choice: Any) -> str | Promp
 
 
 def _option_names(environment: Environment, kind: Any) -> frozenset[str]:
-    own = set(inspect.signature(kind).parameters) - {"problems"}
+    own = set(inspect.signature(kind).parameters) - {"problems", "tools"}
     calls = {"max_calls"} if environment.tools else set()
     return environment.parameters | own | calls | _OPTIONS

@@ -1,6 +1,14 @@
-"""One problem at a time: a Gymnasium environment whose episode is one response."""
+"""One problem at a time: a Gymnasium environment whose episode is one response, or several turns.
+
+With tools, a response whose last line is a call, `calc(12 + 30)`, gets a reply, the observation of
+what is new: `system` is "", `question` the words, `images` the pictures. A response without a call
+is the answer, which is graded and ends the episode; a call when none is left is graded as an answer
+that is none, and the episode is truncated. Rewards are 0 until then; among their components is
+`calls`, of weight 0 unless it is given another.
+"""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import gymnasium
@@ -16,17 +24,53 @@ from reasonenv.ordering import ProblemOrder, parse_options
 from reasonenv.problem import Problem
 from reasonenv.prompts import PromptTemplate, find_prompt
 from reasonenv.render import Observation, ShortDict
-from reasonenv.rewards import by_name, total
+from reasonenv.rewards import Rewards, by_name, calls, total
 from reasonenv.spaces import ImagesSpace, TextSpace
-from reasonenv.tools import Toolbox
+from reasonenv.tools import Toolbox, Turn, WithTools
 from reasonenv.workers import Grader
 
 STATUSES = ("ok", "no_answer", "unparseable", "timeout", "memory", "error")
 """Statuses of a grade; see `reasonenv.grading.Grade`."""
 
 
+@dataclass
+class Episode:
+    """A problem as it is posed, its turns so far, and the verdict that ends it."""
+
+    problem: Problem
+    opening: Observation
+    """The first observation."""
+    turns: list[tuple[str, Observation]] = field(default_factory=list)
+    """Responses that call a tool, with the replies."""
+    result: tuple[str, Grade] | None = None
+    """Last response, and its grade."""
+
+    @property
+    def observation(self) -> Observation:
+        """The latest one."""
+        return self.turns[-1][1] if self.turns else self.opening
+
+    @property
+    def counted(self) -> Problem:
+        """The problem with its number of calls, where there are any."""
+        metadata = {**self.problem.metadata, "calls": len(self.turns)}
+        return replace(self.problem, metadata=metadata)
+
+    def turn(self, tools: Toolbox | None, response: str) -> Turn:
+        """What is made of a response; an answer without tools."""
+        return tools.turn(self.problem, response, len(self.turns)) if tools else Turn()
+
+    def frame(self, mode: str) -> Any:
+        """What there is of it so far, in a mode of `render`."""
+        return render.MODES[mode](self.problem, *self.result or (None, None), self.turns)
+
+
 class ReasonEnv(gymnasium.Env[dict[str, Any], str]):
     """Poses a problem, takes one response, and ends the episode with its reward.
+
+    With tools it replies to calls before that, and `infos` of a step hold `turn`, the number of the
+    response from 0 on; `tool`, the name of the tool that it called, or ""; and `tool_status`, "ok",
+    "bad_call", "failed" or "".
 
     `reset(seed)` starts a shuffled order of the problems; `reset()` poses the next one.
     The options of `reset` are `indices`, to pose exactly these problems in this order; `subset`,
@@ -43,13 +87,12 @@ class ReasonEnv(gymnasium.Env[dict[str, Any], str]):
         num_workers: Number of grading processes.
         timeout: CPU seconds for one answer.
         render_mode: "rgb_array", "ansi" or None.
+        tools: Tools and ceilings of episodes of several turns; None for those of one response.
     """
 
     metadata = {"render_modes": [*render.MODES], "render_fps": 1}  # noqa: RUF012 - Gymnasium's
-    tools: Toolbox | None = None
-    """Tools and ceilings of episodes of several turns; None where an episode is one response."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - keywords of a user
         self,
         problems: Sequence[Problem],
         rewards: Mapping[str, Any],
@@ -58,18 +101,18 @@ class ReasonEnv(gymnasium.Env[dict[str, Any], str]):
         num_workers: int | None = None,
         timeout: float = 1.0,
         render_mode: str | None = None,
+        tools: Toolbox | None = None,
     ) -> None:
         check_arguments(problems, render_mode)
-        self.problems, self.rewards = problems, by_name(rewards) if rewards else {}
-        self.instruction, self.render_mode = find_prompt(prompt), render_mode
+        self.problems, self.tools, self.render_mode = problems, tools, render_mode
+        self.rewards, self.instruction = with_tools(rewards, prompt, tools)
         self.observation_space = observation_space()
         self.action_space = TextSpace()
         self.left_out: dict[int, str] | None = None
         self._grader = Grader(1 if num_workers is None else num_workers, timeout)
         self._order: ProblemOrder | None = None
         self._position = 0
-        self._problem: Problem | None = None
-        self._result: tuple[str, Grade] | None = None
+        self._episode: Episode | None = None
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -78,49 +121,59 @@ class ReasonEnv(gymnasium.Env[dict[str, Any], str]):
         super().reset(seed=seed)
         self._order, start = next_order(self, self._order, seed, options)
         self._position = self._position if start is None else start
-        _, self._problem = self._order.pose(self.problems, self._position, self.left_out)
+        _, problem = self._order.pose(self.problems, self._position, self.left_out)
         self._position += 1
-        self._result = None
-        return self._observation(), ShortDict(problem_id=self._problem.id)
+        self._episode = Episode(problem, make_observation(problem, self.instruction))
+        return self._observation(self._episode), ShortDict(problem_id=problem.id)
 
     def step(self, action: str) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
-        """Grades a response. The observation is that of the problem just answered."""
-        if self._problem is None or self._result is not None:
-            raise gymnasium.error.ResetNeeded("call reset before step: an episode is one step")
-        response = check_text(action)
-        problem = self._problem
-        (grade,) = self._grader.grade(
-            [response], [problem.answer], [problem.options], [problem.kind]
-        )
-        self._result = response, grade
-        reward, components = total(self.rewards, response, problem, grade)
-        infos = ShortDict({**components, **grade_info(problem, grade)})
-        return self._observation(), reward, True, False, infos
+        """Grades a response, or replies to its call; at the end the observation is the last one."""
+        episode = self._episode
+        if episode is None or episode.result is not None:
+            raise gymnasium.error.ResetNeeded("call reset before step: the episode is over")
+        response, problem, infos = check_text(action), episode.problem, ShortDict()
+        turn = episode.turn(self.tools, response)
+        if self.tools is not None:
+            infos.update(turn=len(episode.turns), tool=turn.tool, tool_status=turn.status)
+            if turn.reply is not None:
+                episode.turns.append((response, turn.reply.observation))
+                return self._observation(episode), 0.0, False, False, infos
+            problem = episode.counted
+        graded = turn.graded(response)
+        (grade,) = self._grader.grade([graded], [problem.answer], [problem.options], [problem.kind])
+        episode.result = response, grade
+        reward, components = total(self.rewards, graded, problem, grade)
+        infos.update({**components, **grade_info(problem, grade)})
+        return self._observation(episode), reward, not turn.tool, bool(turn.tool), infos
 
     def render(self) -> Any:
-        """A frame of the problem, and of response and verdict once it is answered."""
-        if self._problem is None:
+        """A frame of the problem and the turns so far; of the verdict once it is answered."""
+        if self._episode is None:
             raise gymnasium.error.ResetNeeded("call reset before render")
-        if self.render_mode is None:
-            return warn_without_mode()
-        return render.MODES[self.render_mode](self._problem, *self._result or (None, None))
+        return self._episode.frame(self.render_mode) if self.render_mode else warn_without_mode()
 
     def _repr_png_(self) -> bytes | None:
         """A frame of the problem in a notebook; None before `reset`."""
-        if self._problem is None:
-            return None
-        return png(Image.fromarray(render.rgb_array(self._problem, *self._result or (None, None))))
+        return png(Image.fromarray(self._episode.frame("rgb_array"))) if self._episode else None
 
     def close(self) -> None:
         """Ends the grading processes."""
         self._grader.close()
 
-    def _observation(self) -> Observation:
+    def _observation(self, episode: Episode) -> Observation:
         """A copy, so that changes to its images do not reach the problem."""
-        assert self._problem is not None
-        observation = make_observation(self._problem, self.instruction)
-        images = tuple(image.copy() for image in observation["images"])
-        return Observation({**observation, "images": images})
+        images = tuple(image.copy() for image in episode.observation["images"])
+        return Observation({**episode.observation, "images": images})
+
+
+def with_tools(
+    rewards: Mapping[str, Any], prompt: str | PromptTemplate, tools: Toolbox | None
+) -> tuple[Rewards, PromptTemplate]:
+    """Rewards and prompt of an environment; with tools, the count of calls and how to call."""
+    prompt = find_prompt(prompt)
+    if tools is None:
+        return by_name(rewards) if rewards else {}, prompt
+    return by_name({"calls": 0.0, **rewards}, {"calls": (0.0, calls)}), WithTools(prompt, tools)
 
 
 def observation_space() -> Dict:

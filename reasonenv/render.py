@@ -1,7 +1,7 @@
 """Frames of a problem, its response and the verdict; observations and infos in a few words."""
 
 import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from html import escape
 from importlib.util import find_spec
@@ -17,28 +17,37 @@ from reasonenv.grading import Grade
 from reasonenv.problem import Problem
 
 _WIDTH, _MARGIN, _FONT_SIZE = 480, 12, 14
-_RED, _GREEN, _BLACK = (170, 20, 20), (10, 110, 40), (0, 0, 0)
+_RED, _GREEN, _BLUE, _BLACK = (170, 20, 20), (10, 110, 40), (20, 50, 160), (0, 0, 0)
 # Long responses are cut, and so are long sequences and texts of observations.
 _CHARACTERS, _SHOWN, _LONGEST = 4000, 3, 60
 
 
-def ansi(problem: Problem, response: str | None, grade: Grade | None) -> str:
-    """The problem as text without control characters; once it is answered, with the verdict."""
-    lines = [problem.question]
-    lines += [f"<image {image.shape[1]}x{image.shape[0]}>" for image in problem.images]
+Turns = Sequence[tuple[str, Mapping[str, Any]]]
+"""Responses that call a tool, with the observations that reply to them."""
+
+
+def ansi(problem: Problem, response: str | None, grade: Grade | None, turns: Turns = ()) -> str:
+    """Problem, turns and, once it is answered, the verdict as text without control characters."""
+    lines = [problem.question, *_sizes(problem.images)]
+    for call, reply in turns:
+        lines += ["", call, "", reply["question"], *_sizes(reply["images"])]
     if response is not None and grade is not None:
         lines += ["", response, "", _verdict_line(problem, grade)]
     return "\n".join(printable(line) for text in lines for line in text.split("\n"))
 
 
-def rgb_array(problem: Problem, response: str | None, grade: Grade | None) -> np.ndarray:
-    """The images with question, response and verdict below: [height, width, 3] uint8."""
-    blocks = [(problem.question, _BLACK)]
+def rgb_array(
+    problem: Problem, response: str | None, grade: Grade | None, turns: Turns = ()
+) -> np.ndarray:
+    """Images and question, below them turns, response and verdict: [height, width, 3] uint8."""
+    parts = [*map(_resize, problem.images), _text_block(problem.question, _BLACK)]
+    for call, reply in turns:
+        parts.append(_text_block(call[:_CHARACTERS], _BLACK))
+        parts += [*map(_resize, reply["images"]), _text_block(reply["question"], _BLUE)]
     if response is not None and grade is not None:
-        blocks.append((response[:_CHARACTERS], _BLACK))
-        blocks.append((_verdict_line(problem, grade), _GREEN if grade.correct else _RED))
-    parts = [_resize(image) for image in problem.images]
-    parts += [_text_block(text, color) for text, color in blocks]
+        parts.append(_text_block(response[:_CHARACTERS], _BLACK))
+        color = _GREEN if grade.correct else _RED
+        parts.append(_text_block(_verdict_line(problem, grade), color))
     height = sum(part.height + _MARGIN for part in parts) + _MARGIN
     canvas = Image.new("RGB", (_WIDTH, height), "white")
     y = _MARGIN
@@ -50,6 +59,10 @@ def rgb_array(problem: Problem, response: str | None, grade: Grade | None) -> np
 
 MODES = {"rgb_array": rgb_array, "ansi": ansi}
 """Render modes of an environment."""
+
+
+def _sizes(images: Iterable[np.ndarray]) -> list[str]:
+    return [f"<image {image.shape[1]}x{image.shape[0]}>" for image in images]
 
 
 def _verdict_line(problem: Problem, grade: Grade) -> str:

@@ -62,6 +62,14 @@ def unjudged(response: str, problem: Problem, grade: Grade) -> float:
     return float(not has_verdict(grade))
 
 
+def calls(response: str, problem: Problem, grade: Grade) -> float:
+    """Number of calls in an episode, bad ones counted; a negative weight makes it their price."""
+    return float(cast("int", problem.metadata.get("calls", 0)))
+
+
+calls.bounds = (0.0, math.inf)  # pyright: ignore[reportFunctionMemberAccess]
+
+
 def think_answer_format(response: str, problem: Problem, grade: Grade) -> float:
     """1 when the response is one think block and then one answer block, else 0.
 

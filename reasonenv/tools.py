@@ -12,6 +12,7 @@ from reasonenv.errors import UsageError
 from reasonenv.pixels import rgb
 from reasonenv.problem import Problem
 from reasonenv.prompts import PromptTemplate
+from reasonenv.render import Observation
 
 Number = int | float
 
@@ -30,6 +31,11 @@ class Reply(NamedTuple):
 
     words: str
     images: Sequence[Any] = ()
+
+    @property
+    def observation(self) -> Observation:
+        """What the environment returns, all that is new."""
+        return Observation(system="", question=self.words, images=tuple(self.images))
 
 
 class Expression(NamedTuple):

@@ -28,7 +28,7 @@ def play(envs, policy, seed=0):
     """Total reward, number of calls and problem of an episode of each sub-environment."""
     rng = random.Random(seed)
     envs.reset(seed=seed)
-    problems = list(envs._current)
+    problems = [episode.problem for episode in envs._episodes.values()]
     responses = [list(policy(envs.tools, problem, rng)) for problem in problems]
     total, count = np.zeros(envs.num_envs), np.zeros(envs.num_envs, int)
     is_open = np.ones(envs.num_envs, bool)

@@ -20,6 +20,7 @@ from agents.engines.model import Policy
 from agents.engines.sampling import Sampling
 from agents.engines.transformers import TransformersSampler
 from agents.engines.vllm.requests import _sampling_requests
+from agents.episodes import LEAST
 from agents.rollout import RESTING
 from agents.training.dynamic_sampling import _exchange, concatenate, split_groups
 
@@ -126,6 +127,10 @@ def test_rewards_add_up_and_the_infos_are_those_of_each_last_step(episodes):
     assert responses.texts == tuple(last)
 
 
+def test_each_turn_has_a_seed_of_its_own(episodes):
+    assert episodes[0].seeds == [(0,), (0, 1), (0, 2), (0, 3)]
+
+
 def test_a_response_does_not_depend_on_which_others_rest(load):
     model, chat, _ = load("Qwen2.5-VL")
     observations = tiny_engines.observations((1, 3, 0), group_size=2)
@@ -178,11 +183,13 @@ def test_a_cut_response_and_a_reply_without_room_close_an_episode(load):
     model, chat, _ = load("Qwen2.5-VL")
     prompts = chat.encode(tiny_engines.observations((0, 0, 0), group_size=2))
     lengths = []
-    for length in (4, 60):
-        sampler = sampler_of(model, chat, length)
+    for length in (4, 60, 75, 90):
+        sampler = Asked(sampler_of(model, chat, length))
         envs = Written((9,) * 6, ends_on_empty=True)
         responses, played = play(envs, sampler, prompts, seed=(3,))
         assert responses.sizes.max() <= length
+        later = [p for asked in sampler.prompts[1:] for p in asked if p is not RESTING]
+        assert all(prompt.row_size + LEAST <= length for prompt in later)
         assert not responses.finished.any()
         assert responses.texts == ("",) * 6
         assert envs.is_over.all()

@@ -2,17 +2,22 @@
 
 import copy
 import sys
+from contextlib import closing
+from types import SimpleNamespace
 
 import pytest
 import torch
-from helpers import tiny_engines
+from helpers import episodes, tiny_engines
 from helpers.tiny_engines import ascend, responses_of
 from transformers import AutoModelForImageTextToText
 
+import reasonenv
 from agents.engines import lora
 from agents.engines.frozen_models import ReferencePolicy
 from agents.engines.load import load_model
 from agents.engines.model import Policy
+from agents.engines.pretrained import EMBEDDED
+from agents.engines.transformers import TransformersSampler
 from agents.references import fixed
 
 ALL = {"r": 4, "target_modules": "all-linear"}
@@ -225,3 +230,38 @@ def test_a_checkpoint_of_other_adapters_is_refused_in_one_line(folder, tmp_path)
         ValueError, match=r"^the checkpoint [^\n]* does not fit these adapters[^\n]*$"
     ):
         build("torch", folder).load(tmp_path)
+
+
+def test_replies_have_no_gradient_and_sampler_and_trainer_agree_on_an_episode():
+    """Of the tiny model that calls tools: each call of a sum, its reply, and the answer."""
+    engine = build("torch", EMBEDDED["tiny-tools"])
+    with torch.no_grad():  # what a run would have learnt
+        for name, weight in engine.policy.model.named_parameters():
+            if "lora_B" in name:
+                weight.normal_(0, 0.02, generator=torch.Generator().manual_seed(len(name)))
+    model = copy.deepcopy(tiny_engines.pristine(EMBEDDED["tiny-tools"])[0])
+    model.load_state_dict(dict(engine.weights()))
+    merged = TransformersSampler(Policy(model), engine.chat, engine.sampling, 200)
+    with closing(reasonenv.make("Sum-v0", num_envs=4, group_size=2)) as envs:
+        prompts = engine.chat.encode(envs.reset(seed=0)[0])
+        responses, _ = episodes.play(envs, merged, prompts)
+    own, replies = responses.mask, responses.present & ~responses.mask
+    assert replies.any(1).sum() > 1
+    weight = torch.linspace(-1, 1, own.numel()).view(own.shape)
+    gradients = []
+    for factor in (weight, weight.where(own, 1e3)):
+        log_prob, _ = engine.forward(responses)
+        assert not log_prob[~own].any()
+        difference = (log_prob - responses.sampler_log_prob)[own]
+        assert difference.abs().max() < 1e-4
+        engine.policy.zero_grad()
+        (log_prob * factor).sum().backward()
+        named = engine.policy.model.named_parameters()
+        gradients.append({name: p.grad.clone() for name, p in named if p.grad is not None})
+    assert gradients[0]
+    for name, gradient in gradients[0].items():
+        assert "lora_" in name
+        assert torch.equal(gradient, gradients[1][name])
+    # By the model itself, on whole rows.
+    plain, _ = tiny_engines.plain(SimpleNamespace(model=model), responses, engine.sampling)
+    torch.testing.assert_close(plain.where(own, 0), log_prob.detach(), atol=1e-4, rtol=0)

@@ -352,7 +352,7 @@ def test_a_mixture_sums_rewards_without_a_warning(caplog, monkeypatch):
     monkeypatch.setattr("reasonenv.rewards._WARNED", set())
     env = reasonenv.make(["Figures-v2", "WordProblems-v0"])
     env.reset(seed=0)
-    reference = env.unwrapped._problem.answer
+    reference = env.unwrapped._episode.problem.answer
     reward = env.step(f"<think>so</think><answer>{reference}</answer>")[1]
     env.close()
     assert reward >= 1

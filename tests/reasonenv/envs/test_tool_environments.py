@@ -221,7 +221,7 @@ def test_a_measurement_is_right_within_three_percent(answer, is_right):
 def test_a_thousand_separator_and_an_answer_in_a_box_are_read(make):
     envs = make("Measure-v0", {"families": ["area"]}, num_envs=1)
     envs.reset(seed=0)
-    (problem,) = envs._current
+    problem = envs._episodes[0].problem
     value = problem.metadata["value"]
     for response in (f"\\boxed{{{value:.2f}}}", f"<answer>{value:,.2f}</answer>"):
         envs.reset(options={"indices": [int(problem.id.split("/")[-1])]})

@@ -77,6 +77,7 @@ BAD = [
     ),
     *("calc(__import__('os').system('true'))", "calc(None)", "calc(True + 1)", "calc(1 + a)"),
     *(f"calc({'9' * 10**6} + 1)", f"calc({'(' * 10**5}", f"calc({'1+' * 10**5}1)", "calc(\t1 + 2)"),
+    f"calc({' ' * 70}1 + 2)",
     *("calc(1 + 2)\x00", "calc(1. + 2)", "calc(.5 + 2)", "calc(1 + - 2)", "calc(--1 + 2)"),
 ]
 
@@ -174,13 +175,26 @@ PIECES = [
     *("0", "1", "-0", "7", "250", "500", "1000", "1001", "-5", "9" * 70, "1e308", "nan", "0.5"),
     *("<think>", "</think>", "<answer>", "\\boxed{", "}", "<|im_end|>", "<image 1>", "WORDS"),
     *("\x00", "\u202e", "\ud800", "é", "９", "\u2028", "\r", "\t", "9**9**9", "a" * 1000),
+    *("\x1b[2J", "\x7f", "\ufeff", "\u200b", "٣", "²", "Ⅷ", "१२", "𝟗", "1_000", "0x1F", "+inf"),
+    *("(" * 5000, ")" * 5000, "calc(" * 2000, "<think>" * 999, "1+" * 9999, "-" * 10**5),
+    *(
+        "<tool_call>",
+        "</tool_call>",
+        "zoom(0, 0, 9, 9) zoom(0, 0, 9, 9)",
+        "calc(1 + 1)\ncalc(2 + 2)",
+    ),
 ]
 
 
 def hostile(rng):
     """A response of some pieces, half of which look like a call."""
     pieces = [rng.choice(PIECES) for _ in range(rng.randrange(12))]
-    if rng.random() < 0.5:
+    if rng.random() < 0.2:  # nested, or several in a line
+        names = [rng.choice(PIECES[:4]) for _ in range(rng.choice((2, 3, 500)))]
+        pieces.append(
+            "\n" + rng.choice((")", ") ", ""))[: rng.randrange(3)].join(names) + "1" + ")" * 600
+        )
+    elif rng.random() < 0.5:
         numbers = ", ".join(rng.choice(PIECES[13:26]) for _ in range(rng.choice((1, 2, 4, 6))))
         pieces.append(f"\n{rng.choice(PIECES[:4])}{numbers})")
     return "".join(pieces)
@@ -204,6 +218,7 @@ def test_any_response_gets_a_reply_within_the_ceilings_or_ends_the_episode(id, a
             assert all(np.prod(image.shape[:2]) <= envs.tools.max_pixels for image in images)
             assert infos["tool_status"][i] in ("ok", "bad_call")
         assert not rewards[~is_over].any()
+        assert all(infos["tool"][~is_over]), "only a call goes on"
     assert 100 < ends < 950
     envs.close()
 

@@ -13,20 +13,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import reasonenv
+from reasonenv.env import ReasonEnv
 from reasonenv.errors import UsageError
 from reasonenv.messages import grow, messages
 from reasonenv.testing import check_env
-from reasonenv.turns import ToolEnv, ToolVectorEnv
+from reasonenv.vector import ReasonVectorEnv
 
 make_counters = functools.partial(
-    ToolVectorEnv, counters.problems(), counters.REWARDS, tools=counters.TOOLS
+    ReasonVectorEnv, counters.problems(), counters.REWARDS, tools=counters.TOOLS
 )
 SUMS = functools.partial(reasonenv.make, "Sum-v0", terms=4, digits=2)
 
 
 @pytest.fixture
 def env():
-    env = ToolEnv(counters.problems(), counters.REWARDS, tools=counters.TOOLS, render_mode="ansi")
+    env = ReasonEnv(counters.problems(), counters.REWARDS, tools=counters.TOOLS, render_mode="ansi")
     env.reset(options={"indices": [5]})
     yield env
     env.close()
@@ -45,19 +46,20 @@ def test_an_environment_with_tools_keeps_the_contract(make):
     check_env(make)
 
 
-class Waiting(ToolVectorEnv):
+class Waiting(ReasonVectorEnv):
     """Poses the next problem of everyone when one episode ends."""
 
-    def _move_on(self, turns, ended):
-        super()._move_on(turns, ended)
+    def _move_on(self, *parts):
+        super()._move_on(*parts)
         self._starts = [max(self._starts)] * self.num_envs
 
 
-class Generous(ToolVectorEnv):
+class Generous(ReasonVectorEnv):
     """Replies to one call more than its tools say."""
 
     def step(self, actions):
-        self._num_calls = [min(count, 1) for count in self._num_calls]
+        for episode in self._episodes.values():
+            del episode.turns[1:]
         return super().step(actions)
 
 
@@ -97,10 +99,29 @@ def test_the_reply_to_the_last_call_says_so_and_a_call_after_it_is_no_answer(env
     assert (infos["status"], infos["answer"], infos["calls"]) == ("no_answer", None, 2)
 
 
+def test_many_at_once_end_by_an_answer_or_by_a_call_too_many_and_the_earliest_is_the_position(envs):
+    for _ in range(2):
+        envs.step(["add(1, 0)", "add(1, 0)", None, None])
+    _, _, terminations, truncations, _ = envs.step(["add(1, 0)", "0", "1", None])
+    assert terminations.tolist() == [False, True, True, False]
+    assert truncations.tolist() == [True, False, False, False]
+    assert envs.position == 0
+    envs.step([None, None, None, "1"])
+    assert envs.position == 2
+
+
+def test_without_tools_none_is_no_action():
+    envs = ReasonVectorEnv(counters.problems(), counters.REWARDS, num_envs=2)
+    envs.reset(seed=0)
+    with pytest.raises(TypeError, match="not NoneType at index 1"):
+        envs.step(["1", None])
+    envs.close()
+
+
 def test_the_price_of_calls_is_a_weight_and_rewards_of_turns_add_up():
     rewards = {"accuracy": 1.0, "calls": -0.25}
     envs = make_counters(num_envs=2)
-    priced = ToolVectorEnv(counters.problems(), rewards, tools=counters.TOOLS, num_envs=2)
+    priced = ReasonVectorEnv(counters.problems(), rewards, tools=counters.TOOLS, num_envs=2)
     for each, expected in ((envs, [1.0, 1.0]), (priced, [0.75, 0.5])):
         each.reset(options={"indices": [3]})
         each.step(["add(3, 0)", "add(3, 0)"])
@@ -140,9 +161,7 @@ def test_infos_of_a_step_have_masks_where_an_episode_ended(envs):
 
 
 def test_the_contents_of_one_response_infos_are_those_of_environments_without_tools(envs):
-    plain = reasonenv.vector.ReasonVectorEnv(
-        counters.problems(), counters.REWARDS, num_envs=4, group_size=2
-    )
+    plain = ReasonVectorEnv(counters.problems(), counters.REWARDS, num_envs=4, group_size=2)
     plain.reset(options={"indices": [*range(12)]})
     expected, infos = plain.step(["0", "1", "2", ""])[4], envs.step(["0", "1", "2", ""])[4]
     for name in expected.keys() - {"final_info", "final_obs", "metadata"}:
@@ -162,7 +181,7 @@ def test_a_reward_that_fails_changes_no_episode():
         return float("nan") if response == "x" else 1.0
 
     rewards = {"accuracy": 1.0, "strict": (1.0, strict)}
-    envs = ToolVectorEnv(counters.problems(), rewards, tools=counters.TOOLS, num_envs=2)
+    envs = ReasonVectorEnv(counters.problems(), rewards, tools=counters.TOOLS, num_envs=2)
     envs.reset(options={"indices": [1, 2]})
     envs.step(["add(1, 0)", None])
     with pytest.raises(reasonenv.errors.RewardError):
@@ -269,11 +288,40 @@ def test_a_problem_that_is_left_out_takes_no_other_episode_with_it():
     envs.close()
 
 
-def test_a_frame_shows_the_answer_that_ended_an_episode(envs):
-    envs.step(["add(1, 0)", "0", None, "add(1, 0)"])
-    first, second, *_ = envs.render()
-    assert first == "0 and 0?"
-    assert second.endswith("right: answer '0', reference '0'")
+def test_a_frame_has_the_conversation_so_far_and_the_answer_that_ended_it(envs):
+    envs.step(["add(1, 1)", "0", None, "I add.\nadd(1, 0)"])
+    frames = envs.render()
+    assert frames[0] == "0 and 0?\n\nadd(1, 1)\n\n1\n<image 28x28>"
+    assert frames[1] == "0 and 0?\n\n0\n\nright: answer '0', reference '0'"
+    assert frames[2] == "1 and 1?"
+    assert frames[3] == "1 and 1?\n\nI add.\nadd(1, 0)\n\n2"
+    envs.step(["1", None, None, "add(13, 0)"])
+    first, second, _, last = envs.render()
+    assert first == f"{frames[0]}\n\n1\n\nwrong: answer '1', reference '0'"
+    assert second == "2 and 2?"
+    assert last == f"{frames[3]}\n\nadd(13, 0)\n\nThe tool failed.\nNo calls are left: answer."
+    envs.step([None, None, None, "add(1, 0)"])
+    assert envs.render()[3].endswith("add(1, 0)\n\nwrong (no_answer): answer None, reference '2'")
+
+
+def test_a_frame_of_one_episode_grows_by_the_pictures_of_its_replies():
+    env = ReasonEnv(
+        counters.problems(), counters.REWARDS, tools=counters.TOOLS, render_mode="rgb_array"
+    )
+    env.reset(options={"indices": [5]})
+    frames = [env.render()]
+    for response in ("add(1, 0)", "add(1, 1)", "10"):
+        env.step(response)
+        frames.append(env.render())
+    shapes = [frame.shape[0] for frame in frames]
+    words, picture, answer = np.diff(shapes)
+    # A picture of 28 pixels is enlarged four times, and a line below says that no calls are left.
+    assert picture == words + 4 * 28 + 12 + 18
+    assert 0 < answer <= words
+    bottom = frames[2][-12 - 2 * 18 - 12 - 4 * 28 : -12 - 2 * 18 - 12, 12 : 12 + 4 * 28]
+    assert not bottom.any()
+    np.testing.assert_array_equal(frames[2], frames[3][: shapes[2]])
+    env.close()
 
 
 def test_no_calls_make_it_an_environment_of_one_response():
@@ -321,7 +369,7 @@ def test_gymnasiums_statistics_have_returns_of_episodes_and_count_steps_of_rest(
 
 
 def test_wrappers_of_one_environment_take_several_steps():
-    env = ToolEnv(counters.problems(), counters.REWARDS, tools=counters.TOOLS)
+    env = ReasonEnv(counters.problems(), counters.REWARDS, tools=counters.TOOLS)
     env = wrappers.RecordEpisodeStatistics(wrappers.TimeLimit(env, max_episode_steps=5))
     env.reset(options={"indices": [4]})
     env.step("add(1, 0)")

@@ -59,7 +59,10 @@ class Telling(ReasonVectorEnv):
 
     def reset(self, **kwargs):
         observations, infos = super().reset(**kwargs)
-        return observations, {**infos, "reference": [p.answer for p in self._current]}
+        return observations, {
+            **infos,
+            "reference": [e.problem.answer for e in self._episodes.values()],
+        }
 
 
 class Hinting(ReasonVectorEnv):
@@ -68,8 +71,8 @@ class Hinting(ReasonVectorEnv):
     def _observations(self):
         shown = super()._observations()
         hints = [
-            f"{q} (The answer is {p.answer}.)"
-            for q, p in zip(shown["question"], self._current, strict=True)
+            f"{q} (The answer is {e.problem.answer}.)"
+            for q, e in zip(shown["question"], self._episodes.values(), strict=True)
         ]
         return {**shown, "question": tuple(hints)}
 
@@ -307,7 +310,9 @@ def posed(unreadable=(), too_long=(), start=0, rank=0, num_ranks=1, left_out=Tru
     batches = []
     for _ in range(6):
         while rows := {
-            row: "long" for row, number in enumerate(envs._numbers) if number in too_long
+            row: "long"
+            for row, (number, *_) in enumerate(envs._posed.values())
+            if number in too_long
         }:
             envs.leave_out({2 * row: reason for row, reason in rows.items()})
         batches.append(ids(envs.step([""] * envs.num_envs)[4])[::2])
