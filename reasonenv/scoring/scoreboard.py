@@ -64,7 +64,7 @@ def grades_by_rules(
 ) -> list[Grade]:
     """The grades of responses by the rules of their benchmark; `guess` as of `grade_responses`."""
     module = rules(env_id)
-    grades = getattr(module, "grades", lambda cases: [module.grade(case) for case in cases])
+    grades: Any = getattr(module, "grades", lambda cases: [module.grade(case) for case in cases])
     if guess is None:
         return grades(cases)
     if "guess" not in signature(grades).parameters:

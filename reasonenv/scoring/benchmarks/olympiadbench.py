@@ -307,8 +307,9 @@ def parse_latex(text: str) -> Any:
     Raises:
         Exception: Of many types, when the text does not begin with an expression.
     """
-    from sympy.parsing.latex import _parse_latex_antlr as grammar
+    from sympy.parsing.latex import _parse_latex_antlr
 
-    vars(grammar)["version"] = lambda package: "4.11"
+    grammar: Any = _parse_latex_antlr
+    grammar.version = lambda package: "4.11"
     with redirect_stdout(None):  # where each lexer prints that its version differs
         return grammar.parse_latex(text)
