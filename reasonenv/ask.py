@@ -12,7 +12,9 @@ that cannot be written, 130 when interrupted.
 """
 
 import argparse
+import asyncio
 import fcntl
+import functools
 import json
 import os
 import random
@@ -23,10 +25,11 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, as_completed, wait
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 from urllib.parse import urlsplit
 
 import gymnasium
+import httpx2
 
 import reasonenv
 from reasonenv import messages as chat
@@ -42,7 +45,6 @@ from reasonenv.console import (
     track,
 )
 from reasonenv.datasets.selection import distinct_ids
-from reasonenv.endpoint import RequestError, post_json
 from reasonenv.errors import EndpointError, UsageError
 from reasonenv.files import named_errors
 from reasonenv.registration import find
@@ -53,9 +55,15 @@ Key = tuple[str, int]
 """Id of a problem, and number of its sample."""
 _BEGINNING = b'{"id": '
 _LONGEST_FAULT = 600
+_LONGEST_REFUSAL = 12_000
 _NO_KEY = "none"
+LIMIT = 2**24
+"""Largest answer in bytes."""
+BUSY = (408, 409, 425, 429, 500, 502, 503, 504, 529)
+"""Statuses after which a request is repeated."""
 LONGEST_TIMEOUT = 1_000_000
 """Seconds of a response at most; from about the double, sockets have no such number."""
+_trusted = functools.cache(httpx2.create_ssl_context)
 
 
 @dataclass(frozen=True)
@@ -74,27 +82,51 @@ class Api:
 
     def __call__(self, messages: list[dict[str, Any]], seed: int) -> str:
         """The text of a response. Raises EndpointError, in one line, when all attempts fail."""
-        url = self.url.rstrip("/") + "/chat/completions"
         body = {**self.options, "messages": messages, "seed": seed}
         end, fault = time.monotonic() + self.timeout, ""
         for number in range(1, self.tries + 1):
+            may_pass = False
             try:
-                reply = post_json(url, body, self.key, end - time.monotonic())
-                return self._without_key(_text(reply))
+                content = asyncio.run(self._answer(body, end - time.monotonic()))
+                return self._without_key(_text(content))
             except TimeoutError:
                 fault = f"no complete answer within {self.timeout:g} s"
-                break
-            except (ValueError, LookupError, TypeError) as error:
+            except httpx2.HTTPStatusError as error:
+                fault, may_pass = str(error), error.response.status_code in BUSY
+            except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
+                fault, may_pass = str(error) or type(error).__name__, True
+            except (ValueError, LookupError, TypeError, RecursionError) as error:
                 fault = f"the reply is not that of a chat API ({error})"
-                break
-            except RequestError as error:
-                fault, may_pass = str(error), error.may_pass
             pause = min(60.0, 2.0**number) * random.uniform(0.5, 1.0)
             if not may_pass or number == self.tries or time.monotonic() + pause > end:
                 break
             time.sleep(pause)
         line = printable(" ".join(fault.split()))
         raise EndpointError(self._without_key(line, shortest=1)[:_LONGEST_FAULT])
+
+    async def _answer(self, body: Any, seconds: float) -> bytes:
+        """What the server answers to JSON in this time; no redirect is followed."""
+        url, content = self.url.rstrip("/") + "/chat/completions", b""
+        # A bomb of compressed text would be larger than it seems.
+        headers = {"Authorization": f"Bearer {self.key}", "Accept-Encoding": "identity"}
+        # The timeouts of a client are those of a single read, which a byte a second satisfies.
+        async with (
+            asyncio.timeout(seconds),
+            httpx2.AsyncClient(timeout=None, verify=_trusted()) as client,
+            client.stream("POST", url, json=body, headers=headers) as response,
+        ):
+            most = LIMIT if response.is_success else _LONGEST_REFUSAL * response.is_error
+            async for part in response.aiter_raw():
+                content += part
+                if len(content) > most:
+                    break
+        if response.is_success:
+            return content
+        text = content.decode(errors="replace")
+        # No half of a key, each of whose characters may be an escape.
+        text = text if len(content) < _LONGEST_REFUSAL else text[: -7 * len(self.key)]
+        fault = f"HTTP {response.status_code} {response.reason_phrase}: {text}"
+        raise httpx2.HTTPStatusError(fault, request=response.request, response=response)
 
     def _without_key(self, text: str, shortest: int = 6) -> str:
         """The text without the key, which a server may echo; in responses, no short placeholder."""
@@ -105,9 +137,11 @@ class Api:
         return re.sub("".join(forms), "***", text, flags=re.IGNORECASE)
 
 
-def _text(reply: Any) -> str:
+def _text(content: bytes) -> str:
     """The text of a reply in OpenAI's form; empty where it is null."""
-    text = reply["choices"][0]["message"]["content"]
+    if len(content) > LIMIT:
+        raise ValueError(f"it is larger than {LIMIT:,} bytes")
+    text = json.loads(content)["choices"][0]["message"]["content"]
     if not isinstance(text, str | None):
         raise TypeError(f"its content is a {type(text).__name__}")
     return text or ""
@@ -172,7 +206,11 @@ def _run(options: argparse.Namespace) -> int:
     env, client, path = _env(options), _client(options), Path(options.output)
     num_failures = 0
     with path.open("a", encoding="ascii") as file, named_errors(path):
-        _lock(file)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            line = "is in use by another process: wait for its end, or give another"
+            raise UsageError(f"--output {path} {line}") from None
         samples = _missing_samples(env, options, _existing_samples(path))
         responses = answers(env, samples, client, options.concurrency)
         for _, response in zip(track(samples, options.env), responses, strict=True):
@@ -188,15 +226,6 @@ def _run(options: argparse.Namespace) -> int:
         total = len(samples)
         print_line(f"{num_failures} of {total} requests failed; the same command repeats them")
     return 1 if num_failures else 0
-
-
-def _lock(file: TextIO) -> None:
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise UsageError(
-            f"--output {file.name} is in use by another process: wait for its end, or give another"
-        ) from None
 
 
 def _env(options: argparse.Namespace) -> gymnasium.Env:
@@ -254,7 +283,12 @@ def _is_response_prefix(line: bytes) -> bool:
 
 
 def _client(options: argparse.Namespace) -> Api:
-    if not _is_address(options.url):
+    try:
+        parts = urlsplit(options.url)
+        is_address = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        is_address = False
+    if not is_address:
         raise UsageError(f"--url {options.url}: give one such as http://localhost:8000/v1")
     if "@" in urlsplit(options.url).netloc:
         raise UsageError("--url holds a name or a password: give the key as OPENAI_API_KEY")
@@ -265,15 +299,6 @@ def _client(options: argparse.Namespace) -> Api:
         raise UsageError("OPENAI_API_KEY holds characters that no key has: copy it again")
     request = {name: getattr(options, name) for name in ("model", "max_tokens", "temperature")}
     return Api(options.url, key, request, options.timeout)
-
-
-def _is_address(url: str) -> bool:
-    """True for a URL of HTTP with a host and, if any, a valid port."""
-    try:
-        parts = urlsplit(url)
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        return False
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -17,6 +17,7 @@ from reasonenv.console import print_line
 from reasonenv.errors import DataError, MissingDataError, UsageError
 from reasonenv.files import read_rows
 from reasonenv.grading import Grade
+from reasonenv.grading.reading import answer_section
 from reasonenv.registration import find
 
 ID_COLUMNS = ("id", "pid", "sample_index", "unique_id", "question number", "idx")
@@ -44,6 +45,16 @@ class LabeledResponse:
     extraction: str | None = None
     where: str = ""
     sample: str | None = None
+
+    def answer(self, read: Callable[[str], str | None]) -> str | None:
+        """The extracted answer, else what `read` finds outside of the reasoning."""
+        is_extracted = self.extraction is not None
+        return self.extraction if is_extracted else read(answer_section(self.response)[0])
+
+
+def verdict(is_right: bool, answer: str | None) -> Grade:
+    """The grade of an answer by the rules of a benchmark; an empty answer is none."""
+    return Grade(is_right, answer or None, "ok" if answer else "no_answer")
 
 
 @dataclass(frozen=True)

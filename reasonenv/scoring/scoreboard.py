@@ -49,7 +49,7 @@ _BENCHMARKS = {module.name for module in iter_modules(benchmarks.__path__)}
 
 
 def rules(env_id: str) -> Any:
-    """The module with the rules of a benchmark: `grades`, `TABLES`, `NEEDED`, and its extras.
+    """The module with the rules of a benchmark: `grade` or `grades`, `TABLES`, `NEEDED`, extras.
 
     Raises:
         gymnasium.error.NameNotFound: When no environment has this name.
@@ -57,6 +57,19 @@ def rules(env_id: str) -> Any:
     name = re.sub(r"-v\d+$", "", find(env_id).id).lower()
     module = f"benchmarks.{name}" if name in _BENCHMARKS else "final_answers"
     return importlib.import_module(f"reasonenv.scoring.{module}")
+
+
+def grades_by_rules(
+    env_id: str, cases: Sequence[LabeledResponse], guess: int | None = None
+) -> list[Grade]:
+    """The grades of responses by the rules of their benchmark; `guess` as of `grade_responses`."""
+    module = rules(env_id)
+    grades: Any = getattr(module, "grades", lambda cases: [module.grade(case) for case in cases])
+    if guess is None:
+        return grades(cases)
+    if "guess" not in signature(grades).parameters:
+        raise UsageError(f"guess={guess}: only the rule of MMMU-Pro guesses letters")
+    return grades(cases, guess=guess)
 
 
 def load_judge(name: str) -> Any:
@@ -113,9 +126,7 @@ def grade_responses(  # noqa: PLR0913 - keywords of a user
     options = {**(env_options or {}), "data": data, "split": split}
     labels = load_labels(env_id, ids, options, module.NEEDED, pooled)
     cases = _label(env_id, stored, labels, module.NEEDED, skipped)
-    if guess is not None and "guess" not in signature(module.grades).parameters:
-        raise UsageError(f"guess={guess}: only the rule of MMMU-Pro guesses letters")
-    rule = module.grades if guess is None else partial(module.grades, guess=guess)
+    rule = partial(grades_by_rules, env_id, guess=guess)
     grades = _judged(cases, judge, rule, skipped) if judge else rule(cases)
     num_missing = labels.total - len({case.id for case in cases})
     counts = dict(skipped.counts)

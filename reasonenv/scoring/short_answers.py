@@ -94,7 +94,7 @@ def inferred_letter(response: str, options: Sequence[str]) -> str | None:
 
 def chosen_option(response: str, choices: Sequence[str]) -> str | None:
     """The letter or the text of the option that a response chooses; None where it names none."""
-    letters = LETTERS[: len(choices)]
+    response, letters = response.strip(), LETTERS[: len(choices)]
     bare = _BARE.fullmatch(response)
     if bare and bare[1] in letters:
         return bare[1]

@@ -7,12 +7,10 @@ Source: DynaMath/DynaMath, evaluate.py.
 """
 
 import re
-from collections.abc import Sequence
 from typing import Any
 
 from reasonenv.grading import Grade, final_answer
-from reasonenv.grading.reading import answer_section
-from reasonenv.scoring.responses import GradedResponses, LabeledResponse
+from reasonenv.scoring.responses import GradedResponses, LabeledResponse, verdict
 from reasonenv.scoring.short_answers import value
 from reasonenv.scoring.statistics import over_problems
 
@@ -25,35 +23,26 @@ _SHORT = re.compile(r"[\"']short answer[\"']\s*:\s*(\"(?:[^\"\\]|\\.)*\"|[^\n,}]
 _LETTER = re.compile(r"\W*([A-F])(?![A-Za-z])")
 
 
-def grades(cases: Sequence[LabeledResponse]) -> list[Grade]:
-    """The verdicts on the short answers."""
-    return [_graded(case) for case in cases]
-
-
-def _graded(case: LabeledResponse) -> Grade:
-    answer = short_answer(case.response) if case.extraction is None else case.extraction
-    if not answer:
-        return Grade(False, None, "no_answer")
-    key, kind = str(case.label["answer"]), case.label["answer_type"]
-    return Grade(is_right(answer, key, kind), answer, "ok")
-
-
-def short_answer(response: str) -> str | None:
-    """The short answer of a response in JSON, else its final answer."""
-    text = answer_section(response)[0]
-    values = _SHORT.findall(text)
-    return values[-1].strip().strip("\"'").strip() if values else final_answer(text)
-
-
-def is_right(answer: str, key: str, kind: str) -> bool:
-    """The official verdict on a short answer to a question of a kind."""
+def grade(case: LabeledResponse) -> Grade:
+    """The official verdict on the short answer."""
+    answer = case.answer(short_answer) or ""
+    key = str(case.label["answer"]).strip()
+    kind = case.label["answer_type"]
     if kind == "float":
         numbers = [number for number in (value(answer), value(key)) if number is not None]
-        return len(numbers) == 2 and abs(numbers[0] - numbers[1]) <= _TOLERANCE
-    if kind == "multiple choice":
+        is_right = len(numbers) == 2 and abs(numbers[0] - numbers[1]) <= _TOLERANCE
+    elif kind == "multiple choice":
         letter = _LETTER.match(answer)
-        return letter is not None and letter[1] == key.strip().upper()
-    return key.strip().lower() in answer.lower()
+        is_right = letter is not None and letter[1] == key.upper()
+    else:
+        is_right = key.lower() in answer.lower()
+    return verdict(is_right and answer != "", answer)
+
+
+def short_answer(text: str) -> str | None:
+    """The short answer of a response in JSON, else its final answer."""
+    values = _SHORT.findall(text)
+    return values[-1].strip().strip("\"'").strip() if values else final_answer(text)
 
 
 def extras(graded: GradedResponses) -> dict[str, Any]:

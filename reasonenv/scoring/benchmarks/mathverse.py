@@ -10,10 +10,10 @@ Source: ZrrSkywalker/MathVerse, evaluation/extract_answer_s1.py and score_answer
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from reasonenv.datasets.option_text import option_texts
 from reasonenv.grading import Grade
-from reasonenv.grading.reading import answer_section
 from reasonenv.scoring.final_answers import grade_against
 from reasonenv.scoring.responses import LabeledResponse, Row
 from reasonenv.scoring.short_answers import LETTERS, chosen_option
@@ -42,8 +42,14 @@ TEXT_ONLY = "Text Only"
 def grades(cases: Sequence[LabeledResponse]) -> list[Grade]:
     """The grades of the announced options, else of the final answers."""
     options = [label_options(case.label) for case in cases]
-    cases = [_with_option(case, texts) for case, texts in zip(cases, options, strict=True)]
     references = [str(case.label["answer"]).strip() for case in cases]
+    # A multiple choice with the option that the response announces in words.
+    cases = [
+        replace(case, extraction=case.answer(partial(chosen_option, choices=texts or LETTERS[:4])))
+        if len(answer) == 1 and answer in LETTERS
+        else case
+        for case, texts, answer in zip(cases, options, references, strict=True)
+    ]
     return grade_against(cases, references, options)
 
 
@@ -59,12 +65,3 @@ def label_options(label: Row) -> tuple[str, ...]:
     question = label.get("question") or label.get("question_for_eval") or ""
     lines = label.get("choices") or question.rpartition("Choices:")[2].strip().splitlines()
     return option_texts(lines)
-
-
-def _with_option(case: LabeledResponse, options: Sequence[str]) -> LabeledResponse:
-    """A multiple choice with the option that the response announces in words."""
-    answer = str(case.label["answer"]).strip()
-    if case.extraction is not None or len(answer) != 1 or answer not in LETTERS:
-        return case
-    names = options or LETTERS[:4]
-    return replace(case, extraction=chosen_option(answer_section(case.response)[0].strip(), names))

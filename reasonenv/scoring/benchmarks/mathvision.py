@@ -10,12 +10,14 @@ vlmeval/dataset/utils/mathv.py and vlmeval/utils/matching_util.py.
 
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
+from reasonenv.datasets.option_text import LETTERS
 from reasonenv.grading import Grade
-from reasonenv.grading.reading import answer_section
-from reasonenv.scoring.responses import GradedResponses, LabeledResponse, Row
+from reasonenv.scoring.responses import GradedResponses, LabeledResponse, verdict
 from reasonenv.scoring.short_answers import inferred_letter, value
 from reasonenv.scoring.statistics import over_problems
 
@@ -28,7 +30,6 @@ NEEDED = ("answer", "level", "subject")
 TOLERANCE = 1e-6
 
 _ANNOUNCED = ("final answer is", "answer is", "correct answer is", "answer should be")
-_LETTERS = "ABCDE"
 # Replacements in an answer before its comparison, in this order.
 _REPLACED = (
     (" ", ""),
@@ -48,45 +49,42 @@ _REPLACED = (
 )
 
 
-def grades(cases: Sequence[LabeledResponse]) -> list[Grade]:
-    """The official verdicts."""
-    return [_grade(case, equal_to_two_decimals) for case in cases]
+def grade(case: LabeledResponse) -> Grade:
+    """The official verdict."""
+    return _graded(case, extract_answer_text, equal_to_two_decimals)
 
 
 def extras(graded: GradedResponses) -> dict[str, Any]:
     """The accuracy of the stricter way."""
-    verdicts = [_grade(_with_option(case), _equal_exactly) for case in graded.cases]
+    verdicts = [
+        _graded(case, partial(_named, case.label.get("options") or []), _equal_exactly)
+        for case in graded.cases
+    ]
     means = list(replace(graded, grades=verdicts).means.values())
     accuracy, interval = sum(means) / len(means), over_problems(means)
     return {"exact": {"tolerance": TOLERANCE, "accuracy": accuracy, "interval": interval}}
 
 
-def _grade(case: LabeledResponse, equal: Callable[[str, str], bool]) -> Grade:
-    answer = case.extraction
-    if answer is None:
-        answer = extract_answer_text(answer_section(case.response)[0])
-    right = any(equal(reference, answer) for reference in right_answers(case.label))
-    return Grade(right, answer or None, "ok" if answer else "no_answer")
-
-
-def right_answers(label: Row) -> tuple[str, ...]:
-    """The reference and, of a multiple choice, the text that its letter stands for."""
-    answer = str(label["answer"])
-    options = list(label.get("options") or [])
-    place = ord(answer) - ord("A") if options and len(answer) == 1 else -1
-    return (answer, str(options[place])) if 0 <= place < len(options) else (answer,)
+def _graded(
+    case: LabeledResponse, read: Callable[[str], str], equal: Callable[[str, str], bool]
+) -> Grade:
+    """The verdict where the answer may be the reference or the text that its letter stands for."""
+    answer, key = case.answer(read) or "", str(case.label["answer"])
+    letters = dict(zip(LETTERS, case.label.get("options") or (), strict=False))
+    return verdict(any(equal(right, answer) for right in (key, str(letters.get(key, key)))), answer)
 
 
 def extract_answer_text(response: str) -> str:
     """The answer in a response, in lower case and without spaces."""
     text = response.strip()
-    for letter in _LETTERS:
+    for letter in "ABCDE":
         ends = (f" {letter}.", f" ({letter}).")
         begins = (f"{letter}\n", f"({letter})\n", f"({letter}) {letter}\n")
         if text.endswith(ends) or text.startswith(begins):
             text = letter
-    last = text.split("is ")[-1].rstrip(".")
-    text = last if _is_number(last) else text
+    with suppress(ValueError):
+        float(last := text.split("is ")[-1].rstrip("."))
+        text = last
     boxes = text.count("oxed{")
     if boxes == 0:
         text = _announced(text)
@@ -95,14 +93,6 @@ def extract_answer_text(response: str) -> str:
     text = _cleaned(_boxed(text.lower().replace("{}", "")))
     text = re.sub(r"\{([a-e])\}", r"\1", re.sub(r"\(([a-e])\)", r"\1", text))
     return text.rstrip(".").lstrip(":").strip()
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _announced(text: str) -> str:
@@ -128,11 +118,6 @@ def _cleaned(text: str) -> str:
     text = text.rpartition("=")[2].rpartition("\\approx")[2]
     for part, replacement in _REPLACED:
         text = text.replace(part, replacement)
-    return _as_fraction(text)
-
-
-def _as_fraction(text: str) -> str:
-    """The text with roots in braces, 0.5 and a/b as fractions, and 0 before a leading point."""
     text = f"0{text}" if text.startswith(".") else text
     if "sqrt" in text:
         text = re.sub(r"\\sqrt(?!\\sqrt)([^{])", r"\\sqrt{\1}", text)
@@ -169,22 +154,14 @@ def _evaluate(text: str) -> str:
     members = text[1:-1].split(",")
     if len(members) < 2 or text[0] + text[-1] not in ("()", "[]"):
         return text
-    is_symbol = [member in ("a", "-a") or "infty" in member for member in members]
-    values = [
-        member if symbol else value(member)
-        for member, symbol in zip(members, is_symbol, strict=True)
-    ]
+    values = [m if m in ("a", "-a") or "infty" in m else value(m) for m in members]
     if None in values:
         return text
     rounded = [each if isinstance(each, str) else str(round(each or 0, 2)) for each in values]
     return f"{text[0]}{','.join(rounded)}{text[-1]}"
 
 
-def _with_option(case: LabeledResponse) -> LabeledResponse:
-    """The case with the option that its response names, where there are options."""
-    options: Any = case.label.get("options") or []
-    if case.extraction is not None or not options:
-        return case
-    letter = inferred_letter(answer_section(case.response)[0], [str(option) for option in options])
-    answer = letter if letter else extract_answer_text(answer_section(case.response)[0])
-    return replace(case, extraction=answer)
+def _named(options: Sequence[Any], text: str) -> str:
+    """The letter of the option that a response names, where there are options; else its answer."""
+    letter = inferred_letter(text, list(map(str, options))) if options else None
+    return letter or extract_answer_text(text)

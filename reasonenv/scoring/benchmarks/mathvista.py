@@ -10,11 +10,12 @@ Source: lupantech/MathVista, evaluation/extract_answer.py and calculate_score.py
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
 
 from reasonenv.errors import DataError
 from reasonenv.grading import Grade
-from reasonenv.grading.reading import answer_section
-from reasonenv.scoring.responses import LabeledResponse, Row
+from reasonenv.scoring.responses import LabeledResponse, Row, verdict
 from reasonenv.scoring.short_answers import chosen_option, last_list, last_number
 
 _METADATA = ("language", "source", "category", "task", "context", "grade", "skills")
@@ -26,34 +27,26 @@ TABLES = {
 NEEDED = ("answer", "question_type", "answer_type", "metadata")
 
 _MARKED = re.compile(r"\(([a-zA-Z])\)")
+_NUMBERS = {"integer": int, "float": float}
 _LONGEST = 200
 _MOST_COMPARED = 2_000
 
 
-def grades(cases: Sequence[LabeledResponse]) -> list[Grade]:
-    """The official verdicts on the extracted answers; `answer` is the normalised one."""
-    return [_graded(case) for case in cases]
+def grade(case: LabeledResponse) -> Grade:
+    """The official verdict on the extracted answer; `answer` is the normalised one.
 
-
-def _graded(case: LabeledResponse) -> Grade:
-    _check_label(case)
-    answer = case.extraction
-    if answer is None:
-        answer = extract_answer(answer_section(case.response)[0].strip(), case.label)
-    prediction = normalise_answer(answer, case.label)
-    correct = prediction == case.label["answer"]
-    return Grade(correct, prediction, "no_answer" if prediction is None else "ok")
-
-
-def _check_label(case: LabeledResponse) -> None:
-    """Checks the columns that a kind of question needs; raises DataError."""
-    is_choice = case.label["question_type"] == "multi_choice"
-    for is_needed, column in (
-        (is_choice, "choices"),
-        (not is_choice and case.label["answer_type"] == "float", "precision"),
-    ):
-        if is_needed and case.label.get(column) in (None, []):
-            raise DataError(f"label {case.id!r}: column {column!r} is empty")
+    Raises:
+        DataError: A column that the kind of question needs is empty.
+    """
+    label, column = case.label, "answer"
+    if label["question_type"] == "multi_choice":
+        column = "choices"
+    elif label["answer_type"] == "float":
+        column = "precision"
+    if label.get(column) in (None, []):
+        raise DataError(f"label {case.id!r}: column {column!r} is empty")
+    answer = normalise_answer(case.answer(partial(extract_answer, label=label)) or "", label)
+    return verdict(answer == label["answer"], answer)
 
 
 def extract_answer(response: str, label: Row) -> str:
@@ -62,31 +55,23 @@ def extract_answer(response: str, label: Row) -> str:
     A language model extracts about the same of a response that refuses; the option nearest to it
     is then taken.
     """
-    direct = _direct(response, label)
-    if direct is not None:
-        return direct
+    response, is_choice = response.strip(), label["question_type"] == "multi_choice"
+    if is_choice and response in label["choices"]:
+        return response
+    if not is_choice and label["answer_type"] in _NUMBERS:
+        with suppress(ValueError):
+            return str(_NUMBERS[label["answer_type"]](response))
     for line in response.split("\n"):
         quoted, end, _ = line.partition('The answer is "')[2].rpartition('".')
         if end:
             return quoted
-    if label["question_type"] == "multi_choice":
+    if is_choice:
         answer = chosen_option(response, label["choices"])
     elif label["answer_type"] == "list":
         answer = last_list(response)
     else:
         answer = last_number(response)
     return response.partition(". ")[0][:_LONGEST] if answer is None else answer
-
-
-def _direct(response: str, label: Row) -> str | None:
-    """The answer of a response without other text; None for other responses."""
-    if label["question_type"] == "multi_choice":
-        return response if response in label["choices"] else None
-    kinds = {"integer": int, "float": float}
-    try:
-        return str(kinds[label["answer_type"]](response))
-    except (KeyError, ValueError):
-        return None
 
 
 def normalise_answer(answer: str, label: Row) -> str | None:

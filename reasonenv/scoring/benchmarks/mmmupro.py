@@ -7,12 +7,12 @@ Source: MMMU-Benchmark/MMMU, mmmu-pro/evaluate.py.
 """
 
 from collections.abc import Sequence
+from functools import partial
 from random import Random
 
 from reasonenv.datasets.option_text import LETTERS, printed_texts
 from reasonenv.grading import Grade
-from reasonenv.grading.reading import answer_section
-from reasonenv.scoring.responses import LabeledResponse
+from reasonenv.scoring.responses import LabeledResponse, verdict
 
 TABLES = {"subject": "subject", "topic_difficulty": "topic_difficulty"}
 NEEDED = ("answer", "options")
@@ -21,15 +21,14 @@ NEEDED = ("answer", "options")
 def grades(cases: Sequence[LabeledResponse], guess: int | None = None) -> list[Grade]:
     """The official verdicts; `guess` is the seed of letters for responses that name none."""
     random = None if guess is None else Random(guess)
-    return [_graded(case, random) for case in cases]
-
-
-def _graded(case: LabeledResponse, random: Random | None) -> Grade:
-    options = printed_texts(case.label["options"])
-    letter = case.extraction or named_letter(answer_section(case.response)[0], options)
-    if letter is None and random is not None:
-        letter = random.choice(LETTERS[: len(options)])
-    return Grade(letter == case.label["answer"], letter, "ok" if letter else "no_answer")
+    grades = []
+    for case in cases:
+        options = printed_texts(case.label["options"])
+        letter = case.answer(partial(named_letter, options=options))
+        if letter is None and random is not None:
+            letter = random.choice(LETTERS[: len(options)])
+        grades.append(verdict(letter == case.label["answer"], letter))
+    return grades
 
 
 def named_letter(response: str, options: Sequence[str]) -> str | None:

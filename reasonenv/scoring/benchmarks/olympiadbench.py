@@ -15,14 +15,12 @@ eval/auto_scoring_judge.py, which leaves out a response without an answer; here 
 import math
 import re
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
-from contextlib import closing
+from contextlib import closing, redirect_stdout
 from functools import lru_cache, partial
 from typing import Any
 
 from reasonenv.grading import Grade
-from reasonenv.grading.reading import answer_section
-from reasonenv.scoring.responses import LabeledResponse, Row
+from reasonenv.scoring.responses import LabeledResponse, Row, verdict
 from reasonenv.workers import Judgement, WorkerPool
 
 PRECISION = 1e-8
@@ -66,26 +64,24 @@ _BRACE = re.compile(r"\\boxed\{|[{}]")
 
 def grades(cases: Sequence[LabeledResponse]) -> list[Grade]:
     """The official verdicts; sympy runs in workers with a time limit."""
-    pool = WorkerPool(None, _TIMEOUT_S, f"{__name__}:judge")
-    with closing(pool):
-        jobs = [_submit(case, pool) for case in cases]
-        return [job if isinstance(job, Grade) else job.result() for job in jobs]
-
-
-def _submit(case: LabeledResponse, pool: WorkerPool) -> Grade | Future[Grade]:
-    text, language = case.extraction, str(case.label.get("language") or "English")
-    if text is None:
-        text = final_statement(answer_section(case.response)[0], language)
-    if not text.strip():
-        return Grade(False, None, "no_answer")
-    return pool.submit(text, *reference_items(case.label), finish=partial(_graded, text[-_SHOWN:]))
+    with closing(WorkerPool(None, _TIMEOUT_S, f"{__name__}:judge")) as pool:
+        jobs = []
+        for case in cases:
+            language = str(case.label.get("language") or "English")
+            text = case.answer(partial(final_statement, language=language)) or ""
+            if text.strip():
+                finish = partial(_graded, text[-_SHOWN:])
+                jobs.append(pool.submit(text, *reference_items(case.label), finish=finish).result)
+            else:
+                jobs.append(partial(verdict, False, None))
+        return [result() for result in jobs]
 
 
 def _graded(answer: str, judgement: Judgement) -> Grade:
     return Grade(judgement.correct, answer, judgement.status)
 
 
-def final_statement(response: str, language: str = "English") -> str:
+def final_statement(response: str, language: str) -> str:
     """The text after the last announcement of the final answer, else the whole response."""
     matches = re.findall(_PHRASES.get(language, _PHRASES["English"]), response)
     return matches[-1].strip() if matches else response
@@ -153,19 +149,13 @@ def normalise(text: str) -> str:
     Raises:
         ValueError: When a box does not close, or there are too many.
     """
-    text = _formulas(text)
+    formulas = _boxes(text) or re.findall(r"\$(.*?)\$", text.strip().split("\n")[-1])
+    text = "".join(f"{formula}," for formula in formulas) or text
     if "\\in " in text:
         text = text.split("\\in ")[1]
     for sign, replacement in _REPLACED.items():
         text = text.replace(sign, replacement)
     return _FONT.sub(r"\1", text.strip(_DECORATION))
-
-
-def _formulas(text: str) -> str:
-    boxes = _boxes(text)
-    if not boxes:
-        boxes = re.findall(r"\$(.*?)\$", text.strip().split("\n")[-1])
-    return "".join(f"{box}," for box in boxes) or text
 
 
 def _boxes(text: str) -> list[str]:
@@ -195,10 +185,9 @@ def _items(text: str) -> list[str]:
             start = place + 1
     if start < len(text):
         parts.append(text[start:].strip())
-    signed = [
-        [p.replace("\\pm", "+"), p.replace("\\pm", "-")] if "\\pm" in p else [p] for p in parts
+    return [
+        part.replace("\\pm", sign) for part in parts for sign in ("+-" if "\\pm" in part else "+")
     ]
-    return [item for items in signed for item in items]
 
 
 def equal_items(first: str, second: str, precision: float) -> bool:
@@ -218,8 +207,10 @@ def equal_items(first: str, second: str, precision: float) -> bool:
         # An interval with an unreadable end is wrong; the other rules do not apply.
         except Exception:
             return False
-    rules = (_same_number, _same_value, _same_equation)
-    return any(_holds(rule, first, second, precision) for rule in rules)
+    return any(
+        _holds(rule, first, second, precision)
+        for rule in (_same_number, _same_value, _same_equation)
+    )
 
 
 def _holds(rule: Callable[[str, str, float], bool], *arguments: Any) -> bool:
@@ -277,9 +268,8 @@ def _same_expression(first: str, second: str, precision: float) -> bool:
         return False
     if ours.has(Symbol):
         return bool(abs(simplify(ours - theirs).evalf()) < _SAME_FORMULA)
-    if not (_is_affordable(ours) and _is_affordable(theirs)):
-        return False
-    return bool(abs(ours.evalf() - theirs.evalf()) <= precision * _SLACK)
+    is_affordable = _is_affordable(ours) and _is_affordable(theirs)
+    return is_affordable and bool(abs(ours.evalf() - theirs.evalf()) <= precision * _SLACK)
 
 
 def _is_affordable(expression: Any) -> bool:
@@ -311,34 +301,15 @@ def _difference(equation: str) -> Any:
 def parse_latex(text: str) -> Any:
     """The expression that `sympy.parsing.latex.parse_latex` returns for a text.
 
-    sympy's grammar was generated by ANTLR 4.11 and refuses another runtime; math-verify needs
-    4.13, which reads the same tables. So lexer and parser are combined here without that check.
+    sympy asks for ANTLR 4.11, which generated its grammar; math-verify needs 4.13, which reads the
+    same tables.
 
     Raises:
         Exception: Of many types, when the text does not begin with an expression.
     """
-    from antlr4 import CommonTokenStream, InputStream
-    from sympy.parsing.latex import _parse_latex_antlr as grammar
+    from sympy.parsing.latex import _parse_latex_antlr
 
-    text = text.strip()
-    lexer_type, parser_type = _recognizers()
-    errors: Any = grammar.MathErrorListener
-    lexer = _with_listener(lexer_type(InputStream(text)), errors(text))
-    parser = _with_listener(parser_type(CommonTokenStream(lexer)), errors(text))
-    return grammar.convert_relation(parser.math().relation())
-
-
-@lru_cache(maxsize=1)
-def _recognizers() -> tuple[Any, Any]:
-    """Lexer and parser that do not print that their version differs from the runtime's."""
-    from sympy.parsing.latex._antlr.latexlexer import LaTeXLexer
-    from sympy.parsing.latex._antlr.latexparser import LaTeXParser
-
-    silent = {"checkVersion": lambda self, version: None}
-    return type("Lexer", (LaTeXLexer,), silent), type("Parser", (LaTeXParser,), silent)
-
-
-def _with_listener(recognizer: Any, listener: Any) -> Any:
-    recognizer.removeErrorListeners()
-    recognizer.addErrorListener(listener)
-    return recognizer
+    grammar: Any = _parse_latex_antlr
+    grammar.version = lambda package: "4.11"
+    with redirect_stdout(None):  # where each lexer prints that its version differs
+        return grammar.parse_latex(text)

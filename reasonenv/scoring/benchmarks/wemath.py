@@ -25,8 +25,7 @@ import numpy as np
 from reasonenv.errors import DataError
 from reasonenv.files import read_objects
 from reasonenv.grading import Grade
-from reasonenv.grading.reading import answer_section
-from reasonenv.scoring.responses import GradedResponses, LabeledResponse, Row
+from reasonenv.scoring.responses import GradedResponses, LabeledResponse, Row, verdict
 from reasonenv.scoring.statistics import over_clusters
 
 _STEPS = {"2steps_multi": "two-step", "3steps_multi": "three-step"}
@@ -38,23 +37,14 @@ TABLES = {
 NEEDED = ("answer", "key", "ID")
 
 _MARKS = re.compile(r"[<>:.]")
-_LETTERS = "ABCDEFGH"
 _BOX = re.compile(r"\\boxed\{(?:\\(?:text|mathrm|mathbf)\{)?([^{}]*)\}")
 _NODES = "knowledge_structure_nodes.json"
 
 
-def grades(cases: Sequence[LabeledResponse]) -> list[Grade]:
-    """The official verdicts."""
-    letters = [
-        chosen_letter(answer_section(case.response)[0])
-        if case.extraction is None
-        else case.extraction
-        for case in cases
-    ]
-    return [
-        Grade(letter == str(case.label["answer"]).strip(), letter, "ok" if letter else "no_answer")
-        for case, letter in zip(cases, letters, strict=True)
-    ]
+def grade(case: LabeledResponse) -> Grade:
+    """The official verdict."""
+    letter = case.answer(chosen_letter)
+    return verdict(letter == str(case.label["answer"]).strip(), letter)
 
 
 def chosen_letter(response: str) -> str | None:
@@ -64,25 +54,22 @@ def chosen_letter(response: str) -> str | None:
     here a box precedes that.
     """
     _, announcement, text = response.rpartition("Answer")
-    boxes = [box for box in _BOX.findall(text) if _letter(box)]
-    if boxes and not (announcement and _letter(text)):
-        return _letter(boxes[-1])
-    return _letter(text)
+    letter = _letter(text)
+    boxed = [found for box in _BOX.findall(text) if (found := _letter(box))]
+    return boxed[-1] if boxed and not (announcement and letter) else letter
 
 
 def _letter(text: str) -> str | None:
     """The letter that a text begins with, by the official rules."""
     text = _MARKS.sub("", text.strip()).strip()
-    return text[0] if text and text[0] in _LETTERS else None
+    return text[0] if text and text[0] in "ABCDEFGH" else None
 
 
 def extras(graded: GradedResponses) -> dict[str, Any]:
     """The four-dimensional metric, and the accuracy by knowledge domain."""
-    extra_scores = {
-        "four_dimensional": composite_scores(graded.labels, graded.correct),
-        "domains": domain_accuracies(graded.labels, graded.correct, graded.folder),
-    }
-    return {name: value for name, value in extra_scores.items() if value}
+    metric = composite_scores(graded.labels, graded.correct)
+    domains = domain_accuracies(graded.labels, graded.correct, graded.folder)
+    return {k: v for k, v in (("four_dimensional", metric), ("domains", domains)) if v}
 
 
 def composite_scores(
@@ -95,7 +82,16 @@ def composite_scores(
         correct: Verdicts on the samples of each answered problem, by id; the first samples make
             one set of composite problems, the second ones another, and the metric is their mean.
     """
-    composites = _composites(labels, correct)
+    groups: dict[str, dict[str, Sequence[bool]]] = defaultdict(dict)
+    for name, verdicts in correct.items():
+        groups[str(labels[name]["ID"])][str(labels[name]["key"])] = verdicts
+    composites = []
+    for parts in groups.values():
+        num = min(map(len, parts.values()))
+        wholes = [own[:num] for key, own in parts.items() if key.endswith("multi")]
+        steps = [own[:num] for key, own in parts.items() if not key.endswith("multi")]
+        if wholes and len(parts) == int(next(iter(parts))[0]) + 1:
+            composites.append(np.array([wholes[0], np.all(steps, 0), np.any(steps, 0)], bool))
     if not composites:
         return {}
     wholes, all_steps, any_step = np.concatenate(composites, axis=1)
@@ -110,19 +106,14 @@ def composite_scores(
 def _metric(
     sizes: np.ndarray, wholes: np.ndarray, all_steps: np.ndarray, mastered: np.ndarray
 ) -> dict[str, Any]:
-    """The rates and the score; a right composite is mastered where `mastered` is True.
+    """The rates and the score, of verdicts on the samples of composites, `sizes` of each.
 
-    Args:
-        sizes: Number of samples of each composite.
-        wholes: Verdict on the composite, of each sample.
-        all_steps: True where all of its steps are right.
-        mastered: True where enough of its steps are right.
+    A right composite is mastered where `mastered` is True.
     """
     kinds = np.select([~wholes & ~all_steps, ~wholes & all_steps, wholes & mastered], [0, 1, 2], 3)
     counts = np.bincount(kinds, minlength=4)
-    total = counts.sum()
+    total, right = counts.sum(), counts[2] + counts[3]
     weights = np.array([0.0, 0.5, 1.0, 0.0])
-    right = counts[2] + counts[3]
     return {
         "score": float(counts @ weights / total),
         "interval": over_clusters(np.add.reduceat(weights[kinds], np.cumsum(sizes) - sizes), sizes),
@@ -132,27 +123,6 @@ def _metric(
         "rote_memorization": float(counts[3] / right) if right else None,
         "counts": dict(zip(("IK", "IG", "CM", "RM"), map(int, counts), strict=True)),
     }
-
-
-def _composites(
-    labels: Mapping[str, Row], correct: Mapping[str, Sequence[bool]]
-) -> list[np.ndarray]:
-    """Verdicts on each composite that is answered in full.
-
-    The rows of an array are those on the whole, on all of its steps and on any of them, its columns
-    the samples.
-    """
-    groups: dict[str, dict[str, Sequence[bool]]] = defaultdict(dict)
-    for name, verdicts in correct.items():
-        groups[str(labels[name]["ID"])][str(labels[name]["key"])] = verdicts
-    composites = []
-    for parts in groups.values():
-        num = min(map(len, parts.values()))
-        wholes = [own[:num] for key, own in parts.items() if key.endswith("multi")]
-        steps = [own[:num] for key, own in parts.items() if not key.endswith("multi")]
-        if wholes and len(parts) == int(next(iter(parts))[0]) + 1:
-            composites.append(np.array([wholes[0], np.all(steps, 0), np.any(steps, 0)], bool))
-    return composites
 
 
 def domain_accuracies(

@@ -8,7 +8,7 @@ import pytest
 from reasonenv.errors import UsageError
 from reasonenv.grading import Grade
 from reasonenv.scoring.responses import GradedResponses, LabeledResponse
-from reasonenv.scoring.scoreboard import grade_responses, rules, summarize
+from reasonenv.scoring.scoreboard import grade_responses, grades_by_rules, summarize
 from reasonenv.scoring.tables import score_tables
 
 # Environment, labels, outputs, column of the id, of the official verdict, number of right ones, and
@@ -43,7 +43,7 @@ def test_verdicts_are_the_official_ones(shared, case):
     rows = lines(shared / "data" / f"{prefix}{name}.jsonl")
     known = {row[id]: row for row in lines(shared / f"data/{labels}.jsonl")} if labels else {}
     cases = [LabeledResponse(row[id], known.get(row[id], row), row["response"]) for row in rows]
-    pairs = list(zip(rules(env).grades(cases), rows, strict=True))
+    pairs = list(zip(grades_by_rules(env, cases), rows, strict=True))
     assert sum(bool(row[verdict]) for row in rows) == num_correct
     others = [row[id] for grade, row in pairs if grade.correct != bool(row[verdict])]
     assert len(others) <= num_other, others

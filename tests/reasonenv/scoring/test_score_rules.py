@@ -12,7 +12,7 @@ import pytest
 
 from reasonenv.scoring.benchmarks import mathverse, mathvision, mathvista, olympiadbench, wemath
 from reasonenv.scoring.responses import LabeledResponse
-from reasonenv.scoring.scoreboard import rules
+from reasonenv.scoring.scoreboard import grades_by_rules
 from reasonenv.scoring.short_answers import inferred_letter, value
 
 LINES = Path(__file__).with_name("rules.jsonl").read_text(encoding="utf-8").splitlines()
@@ -25,7 +25,7 @@ def test_responses_are_graded_by_the_rules_of_the_benchmark(benchmark):
     cases = [
         LabeledResponse("1", row["label"], row["response"], row.get("extraction")) for row in rows
     ]
-    grades = rules(f"{benchmark}-v0").grades(cases)
+    grades = grades_by_rules(f"{benchmark}-v0", cases)
     wrong = [
         (row, grade)
         for row, grade in zip(rows, grades, strict=True)
