@@ -37,6 +37,7 @@ def run(script, folder, **variables):
     return done.stdout
 
 
+@pytest.mark.slow(reason="trains, as a user of it would")
 def test_the_tutorial_of_an_algorithm_runs_in_this_process(monkeypatch, tmp_path):
     matplotlib.use("agg")
     monkeypatch.chdir(tmp_path)

@@ -31,14 +31,17 @@ def completed(words, folder, script=SCRIPT):
     return done.stdout.split()
 
 
+another = pytest.mark.slow(reason="a shell and a program, once more")
+
+
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (["reasonenv", "s"], ["score"]),
-        (["reasonenv-train", "dr"], ["dr_grpo"]),
-        (["reasonenv", "score", "--fo"], ["--format"]),
         (["reasonenv", "score", "--format", "l"], ["latex"]),
-        (["python", "-m", "json.tool", "--"], []),
+        pytest.param(["reasonenv", "s"], ["score"], marks=another),
+        pytest.param(["reasonenv-train", "dr"], ["dr_grpo"], marks=another),
+        pytest.param(["reasonenv", "score", "--fo"], ["--format"], marks=another),
+        pytest.param(["python", "-m", "json.tool", "--"], [], marks=another),
     ],
 )
 def test_commands_flags_and_values_are_completed(words, expected, folder):

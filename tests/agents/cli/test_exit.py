@@ -68,6 +68,7 @@ TO_LOWER = {
 
 
 @linux
+@pytest.mark.slow(reason="a run in a process of its own")
 def test_memory_that_runs_out_is_one_line_with_what_to_lower(tiny_folder, tmp_path):
     (tmp_path / "checkpoints" / "step-4").mkdir(parents=True)
     done = subprocess.run(

@@ -143,8 +143,18 @@ def test_a_response_does_not_depend_on_which_others_rest(load):
     assert rows[0][2][: len(rows[1][2])] == rows[1][2]
 
 
+another = pytest.mark.slow(reason="what Qwen3-VL shows, for another family")
+
+
 @pytest.mark.parametrize(
-    ("kind", "packs"), [*((kind, True) for kind in vision_models.KINDS), ("Qwen3-VL", False)]
+    ("kind", "packs"),
+    [
+        ("Qwen3-VL", False),
+        *(
+            pytest.param(kind, True, marks=[another] * (kind != "Qwen3-VL"))
+            for kind in vision_models.KINDS
+        ),
+    ],
 )
 def test_sampler_and_trainer_have_the_log_probabilities_of_the_whole_row(load, kind, packs):
     model, chat, plain = load(kind)

@@ -129,6 +129,7 @@ print(set_threads(1), torch.get_num_threads())
 """
 
 
+@pytest.mark.slow(reason="a process that trains and resumes")
 def test_a_resumed_run_keeps_its_number_of_threads_and_freed_memory_unless_it_is_large():
     *numbers, threads = python("-c", RESUMED).splitlines()
     *default, first, second = map(int, numbers[0].split())

@@ -208,6 +208,7 @@ def test_a_learner_may_read_everything():
         check_learner(Everything(), 1, reward_parts=("accuracy", "overlong_penalty"))
 
 
+@pytest.mark.slow(reason="three runs; test_resume has a resumed one")
 def test_a_resumed_run_poses_the_problems_of_one_that_nothing_stops(
     tiny_folder, tmp_path, monkeypatch
 ):

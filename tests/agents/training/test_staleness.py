@@ -81,7 +81,9 @@ def test_a_rollout_has_the_weights_of_so_many_updates_before(
     assert ages == [min(staleness, step) for step in range(6)]
 
 
-@pytest.mark.parametrize("staleness", [1, 3])
+@pytest.mark.parametrize(
+    "staleness", [3, pytest.param(1, marks=pytest.mark.slow(reason="three runs, for another age"))]
+)
 def test_runs_are_equal_and_so_is_one_that_stops_and_goes_on(
     staleness, local, tiny_folder, tmp_path, monkeypatch
 ):
@@ -101,6 +103,7 @@ def test_runs_are_equal_and_so_is_one_that_stops_and_goes_on(
     assert same(tmp_path / "stopped", tmp_path / "whole")
 
 
+@pytest.mark.slow(reason="a run for each staleness")
 def test_a_frozen_policy_is_trained_on_the_responses_of_any_staleness(local, tiny_folder, tmp_path):
     settings = LONG | {"learning_rate": 0, "sampler_correction": 2}
     for staleness in (0, 2):

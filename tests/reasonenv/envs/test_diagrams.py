@@ -118,6 +118,7 @@ def test_it_is_an_environment_by_name():
     check_env(partial(reasonenv.make, "Diagrams-v0", families=FEW, size=224))
 
 
+@pytest.mark.slow(reason="draws hundreds of problems of each family")
 def test_options_are_at_chance_without_the_figure():
     posed = diagrams.problems(multiple_choice=True, size=224)
     problems = [posed.compose(f"{posed.source}/{i}")[0] for i in range(600)]
