@@ -25,7 +25,7 @@ class UnknownEnvironmentError(UsageError, gymnasium.error.NameNotFound):
 
 
 registry: dict[str, Environment | str] = {}
-"""Environments by id; of one that is not imported yet its place, "module:NAME"."""
+"""Environments by id; of one that is not imported yet its module."""
 
 
 def register(environment: Environment) -> Environment:
@@ -114,8 +114,9 @@ def find(id: str) -> Environment:
     if library in LIBRARIES and name not in registry:
         importlib.import_module(LIBRARIES[library]).register_task(task)
     if isinstance(entry := registry.get(name), str):
-        module, _, attribute = entry.partition(":")
-        entry = registry[name] = getattr(importlib.import_module(module), attribute)
+        values = vars(importlib.import_module(entry)).values()
+        registry.update({each.id: each for each in values if isinstance(each, Environment)})
+        entry = registry[name]
     if isinstance(entry, Environment):
         return entry
     if name in RETIRED:
@@ -164,43 +165,28 @@ def _import(module: str, id: str) -> None:
         ) from None
 
 
-BUILT_IN = {
-    "Figures-v2": "figures:ENVIRONMENT",
-    "Diagrams-v0": "diagrams:ENVIRONMENT",
-    "MMK12-v0": "mmk12:ENVIRONMENT",
-    "MathVista-v0": "mathvista:ENVIRONMENT",
-    "MathVerse-v0": "mathverse:ENVIRONMENT",
-    "MathVision-v0": "mathvision:ENVIRONMENT",
-    "OlympiadBench-v0": "olympiadbench:ENVIRONMENT",
-    "WeMath-v0": "wemath:ENVIRONMENT",
-    "AIME24-v0": "text_benchmarks:AIME24",
-    "AIME25-v0": "text_benchmarks:AIME25",
-    "AIME26-v0": "text_benchmarks:AIME26",
-    "HMMTFeb25-v0": "text_benchmarks:HMMT_FEB25",
-    "HMMTNov25-v0": "text_benchmarks:HMMT_NOV25",
-    "HMMTFeb26-v0": "text_benchmarks:HMMT_FEB26",
-    "BeyondAIME-v0": "text_benchmarks:BEYOND_AIME",
-    "PolyMath-v0": "text_benchmarks:POLY_MATH",
-    "AMC23-v0": "text_benchmarks:AMC23",
-    "MATH500-v0": "text_benchmarks:MATH500",
-    "GSM8K-v0": "text_benchmarks:GSM8K",
-    "DAPOMath17k-v0": "text_benchmarks:DAPO_MATH",
-    "MinervaMath-v0": "text_benchmarks:MINERVA_MATH",
-    "MMMUPro-v0": "image_benchmarks:MMMU_PRO",
-    "LogicVista-v0": "image_benchmarks:LOGIC_VISTA",
-    "DynaMath-v0": "image_benchmarks:DYNAMATH",
-    "Geometry3K-v0": "image_benchmarks:GEOMETRY3K",
-    "ViRL39K-v0": "image_benchmarks:VIRL39K",
-    "CharXivNumeric-v0": "image_benchmarks:CHARXIV",
-    "EMMA-v0": "image_benchmarks:EMMA",
-    "VisuLogic-v0": "image_benchmarks:VISU_LOGIC",
-    "WordProblems-v0": "word_problems:ENVIRONMENT",
-    "Sum-v0": "sums:ENVIRONMENT",
-    "Zoom-v0": "zoom:ENVIRONMENT",
-    "Measure-v0": "measure:ENVIRONMENT",
-    "Mixture-v0": "mixture:ENVIRONMENT",
-    "file": "file:ENVIRONMENT",
+_MODULES: dict[str, tuple[str, ...]] = {
+    "figures": ("Figures-v2",),
+    "diagrams": ("Diagrams-v0",),
+    "paper_benchmarks": ("MMK12-v0", "MathVista-v0", "MathVerse-v0", "MathVision-v0", "WeMath-v0"),
+    "olympiadbench": ("OlympiadBench-v0",),
+    "text_benchmarks": (
+        *("AIME24-v0", "AIME25-v0", "AIME26-v0", "HMMTFeb25-v0", "HMMTNov25-v0", "HMMTFeb26-v0"),
+        *("BeyondAIME-v0", "PolyMath-v0", "AMC23-v0", "MATH500-v0", "GSM8K-v0"),
+        *("DAPOMath17k-v0", "MinervaMath-v0"),
+    ),
+    "image_benchmarks": (
+        *("MMMUPro-v0", "LogicVista-v0", "DynaMath-v0", "Geometry3K-v0", "ViRL39K-v0"),
+        *("CharXivNumeric-v0", "EMMA-v0", "VisuLogic-v0"),
+    ),
+    "word_problems": ("WordProblems-v0",),
+    "sums": ("Sum-v0",),
+    "zoom": ("Zoom-v0",),
+    "measure": ("Measure-v0",),
+    "mixture": ("Mixture-v0",),
+    "file": ("file",),
 }
-"""Environments of this package: the module under `reasonenv.envs`, and the name in it."""
-for _id, _place in BUILT_IN.items():
-    _register(_id, f"reasonenv.envs.{_place}")
+BUILT_IN = {id: module for module, ids in _MODULES.items() for id in ids}
+"""Environments of this package: the module under `reasonenv.envs`."""
+for _id, _module in BUILT_IN.items():
+    _register(_id, f"reasonenv.envs.{_module}")

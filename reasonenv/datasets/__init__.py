@@ -5,10 +5,9 @@ here. Text columns are in memory, images are read and decoded on access.
 """
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from reasonenv.datasets import hub, local
 from reasonenv.datasets.images import decode, decode_all
@@ -32,7 +31,6 @@ from reasonenv.datasets.selection import (
     Subset,
     distinct_ids,
     has_images,
-    held_out,
     listed,
     without_images,
 )
@@ -60,7 +58,6 @@ __all__ = [
     "decode",
     "distinct_ids",
     "has_images",
-    "held_out",
     "listed",
     "load",
     "without_images",
@@ -88,35 +85,28 @@ class Rows(LazyProblems):
 
     def keys(self) -> list[str]:
         """The keys of the rows as texts, where a row has none its number."""
-        keys = enumerate(self._table.column(self._schema.key))
-        return [str(index if key is None else key) for index, key in keys]
+        keys = (row.get(self._schema.key) for row in self._table.rows)
+        return [str(index if key is None else key) for index, key in enumerate(keys)]
 
     def invalid_rows(self) -> dict[int, InvalidRow]:
         """Rows with empty columns or the id of an earlier row, by number; images are not read."""
-        empty: dict[int, str] = {}
-        for name in (*self._schema.texts, *self._schema.values):
-            for index, value in enumerate(self._table.column(name)):
-                if value is None or (name == self._schema.answer and _is_blank(value)):
-                    empty[index] = name
         invalid: dict[int, InvalidRow] = {}
         first: dict[str, int] = {}
         for index, id in enumerate(self.keys()):
             place = f"{self._name}, row {index} (id {id!r})"
             if (row := first.setdefault(id, index)) != index:
                 invalid[index] = InvalidRow(f"row {index}", f"{place}: row {row} has this id too")
-            elif index in empty:
-                invalid[index] = InvalidRow(id, f"{place}: column {empty[index]!r} is empty")
+            elif empty := self._schema.empty_column(self._table.rows[index]):
+                invalid[index] = InvalidRow(id, f"{place}: column {empty!r} is empty")
         return invalid
 
     def make(self, index: int, with_images: bool) -> Problem:
         """The problem at an index."""
         index = self.wrap(index)
-        row: Row = {}
+        row = {"row": index, **self._table.rows[index]}
         try:
-            row = {"row": index, **self._table.rows[index]}
-            for name in (*self._schema.texts, *self._schema.values):
-                if row.get(name) is None:
-                    raise DataError(f"column {name!r} is empty")
+            if empty := self._schema.empty_column(row):
+                raise DataError(f"column {empty!r} is empty")
             check_values(self._schema, row)
             problem = self._convert(row)
             if not problem.answer.strip():
@@ -155,9 +145,3 @@ def load(
     if data is None:
         return Rows(hub.hub_table(schema, split), convert, schema, split)
     return Rows(local.local_table(schema, split, Path(data)), convert, schema, split)
-
-
-def _is_blank(value: Any) -> bool:
-    if isinstance(value, str):
-        return not value.strip()
-    return isinstance(value, Sequence) and all(map(_is_blank, value))

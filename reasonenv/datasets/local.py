@@ -91,7 +91,7 @@ def _json_table(schema: Schema, split: str, folder: Path, files: Sequence[Path])
         image_files = ImageFiles(file.parent, folder)
         for number, raw in enumerate(raw_rows):
             where = f"{file}, row {number}"
-            row = _checked(schema, raw, where)
+            row, names = _checked(schema, raw, where)
             key = _key(schema, row, f"{file.name}/{number}")
             if key in rows:
                 if not schema.unique and rows[key][schema.question] != row[schema.question]:
@@ -99,7 +99,7 @@ def _json_table(schema: Schema, split: str, folder: Path, files: Sequence[Path])
                     raise DataError(f"{where} (id {key!r}): {line}")
                 continue
             rows[key] = row
-            paths = [(f"file {name!r}", image_files.find(name)) for name in schema.image_files(row)]
+            paths = [(f"file {name!r}", image_files.find(name)) for name in names]
             missing += any(path is None for _, path in paths)
             images.append([(place, path) for place, path in paths if path])
     if missing:
@@ -116,8 +116,8 @@ def _with_questions(schema: Schema, files: Sequence[Path]) -> dict[Path, list[di
     return {file: rows[file] for file in with_questions or files[:1]}
 
 
-def _checked(schema: Schema, row: Mapping[str, Any], where: str) -> Row:
-    """The row with the column names of the schema, checked."""
+def _checked(schema: Schema, row: Row, where: str) -> tuple[Row, Sequence[str]]:
+    """The row with the column names of the schema, checked, and the names of its image files."""
     row = schema.renamed(row)
     # Empty values are reported later, with all others; images are separate files.
     kinds = {
@@ -128,10 +128,9 @@ def _checked(schema: Schema, row: Mapping[str, Any], where: str) -> Row:
     check_columns(schema, where, kinds | dict.fromkeys(files, "image"))
     try:
         check_values(schema, row)
-        schema.image_files(row)
+        return row, schema.image_files(row)
     except DataError as error:
         raise DataError(f"{where}: {error}") from None
-    return row
 
 
 def _key(schema: Schema, row: Row, default: str) -> str:

@@ -16,7 +16,7 @@ from reasonenv.datasets.column_names import Columns, check_choice, find_columns
 from reasonenv.datasets.images import decode_all
 from reasonenv.datasets.question_row import QuestionRow, check_marks
 from reasonenv.datasets.schema import InvalidRow
-from reasonenv.datasets.table import large_columns, parquet_dataset
+from reasonenv.datasets.table import parquet_dataset, rows_and_large
 from reasonenv.errors import DataError, MissingDataError, UsageError
 from reasonenv.files import FileRow, check_names, read_rows
 from reasonenv.problem import LazyProblems, Problem
@@ -256,21 +256,17 @@ def _of_dataset(
     dataset: Any, name: str, split: str | None = None, folders: tuple[Path, ...] = ()
 ) -> _Source:
     """The rows of a `datasets.Dataset`; columns of bytes are read on access."""
-    features = dataset.features
-    large = large_columns(features.arrow_schema)
-    labels = {each: f.names for each, f in features.items() if type(f).__name__ == "ClassLabel"}
-    texts = [each for each in features if each not in large]
-    # In Arrow's format, in which nothing is decoded.
-    rows = dataset.select_columns(texts).with_format("arrow")[:].to_pylist() if texts else []
-    for row in rows:
-        row |= {each: names[row[each]] for each, names in labels.items() if row[each] is not None}
-    images = dataset.select_columns(large).with_format("arrow")
+    features = dataset.features.items()
+    labels = {each: f.names for each, f in features if type(f).__name__ == "ClassLabel"}
+    texts, large = rows_and_large(dataset)
     rows = [
-        {each: partial(_arrow_image, images, index, each) for each in large} | row
-        for index, row in enumerate(rows or [{}] * len(dataset))
+        {each: partial(_arrow_cell, large, index, each) for each in large.column_names}
+        | row
+        | {each: names[row[each]] for each, names in labels.items() if row[each] is not None}
+        for index, row in enumerate(texts)
     ]
     return _Source(name, _numbered(rows), split, folders)
 
 
-def _arrow_image(images: Any, index: int, column: str) -> Any:
-    return images[index].column(column)[0].as_py()
+def _arrow_cell(dataset: Any, index: int, column: str) -> Any:
+    return dataset[index].column(column)[0].as_py()

@@ -124,6 +124,14 @@ class Schema:
         """The column of the question."""
         return (*self.texts, *self.values)[0]
 
+    def empty_column(self, row: Row) -> str | None:
+        """The first column that must hold a value and holds none, the answer also if blank."""
+        for name in (*self.texts, *self.values):
+            value = row.get(name)
+            if value is None or (name == self.answer and _is_blank(value)):
+                return name
+        return None
+
     def renaming(self, columns: Collection[str]) -> dict[str, str]:
         """Column names to replace: aliases of columns that are missing, and these columns."""
         return {
@@ -170,6 +178,12 @@ class Schema:
 
 def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
+
+
+def _is_blank(value: Any) -> bool:
+    if isinstance(value, str):
+        return not value.strip()
+    return isinstance(value, Sequence) and all(map(_is_blank, value))
 
 
 def check_columns(schema: Schema, where: str, kinds: Mapping[str, str]) -> None:

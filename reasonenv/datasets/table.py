@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from reasonenv.datasets.images import ZippedImage
-from reasonenv.datasets.schema import Schema, check_columns
+from reasonenv.datasets.schema import Row, Schema, check_columns
 from reasonenv.errors import DataError
 from reasonenv.files import check_names, check_regular
 
@@ -25,21 +25,12 @@ class Table:
     """Rows by number.
 
     Args:
-        rows: Without images: of a `datasets.Dataset`, mapped into memory; or a list of dicts, as of
-            JSON, whose columns may hold values of several types.
+        rows: In memory, without their images; a column may hold values of several types.
         images: Function of the number of a row to its images.
     """
 
-    rows: Any
+    rows: list[Row]
     images: Callable[[int], Sequence[PlacedImage]]
-
-    def column(self, name: str) -> list[Any]:
-        """The values of a text column, in the order of the rows; None where it is absent."""
-        if isinstance(self.rows, list):
-            return [row.get(name) for row in self.rows]
-        if name not in self.rows.column_names:
-            return [None] * len(self.rows)
-        return self.rows.select_columns([name]).with_format("arrow")[:].column(name).to_pylist()
 
 
 def table_of(dataset: Any, schema: Schema) -> Table:
@@ -51,10 +42,22 @@ def table_of(dataset: Any, schema: Schema) -> Table:
     dataset = dataset.rename_columns(schema.renaming(dataset.column_names))
     if schema.unique:
         dataset = dataset.select(_first_rows(dataset, schema.unique))
-    large = large_columns(dataset.features.arrow_schema)
-    names = [name for name in (*schema.images, *schema.more_images) if name in large]
-    images = dataset.select_columns(names).with_format("arrow") if names else None
-    return Table(dataset.remove_columns(names), partial(_images, images, schema.images))
+    rows, large = rows_and_large(dataset)
+    names = [name for name in (*schema.images, *schema.more_images) if name in large.column_names]
+    images = large.select_columns(names) if names else None
+    return Table(rows, partial(_images, images, schema.images))
+
+
+def rows_and_large(dataset: Any) -> tuple[list[Row], Any]:
+    """The rows of a `datasets.Dataset`, and its columns of bytes apart, such as images.
+
+    These are in the format of Arrow, in which nothing is decoded, and are read row by row.
+    """
+    arrow = dataset.with_format("arrow")
+    large = [field.name for field in dataset.features.arrow_schema if "binary" in str(field.type)]
+    texts = arrow.remove_columns(large)
+    rows = texts[:].to_pylist() if texts.column_names else [{} for _ in range(len(dataset))]
+    return rows, arrow.select_columns(large)
 
 
 def _images(images: Any, needed: Sequence[str], index: int) -> list[PlacedImage]:
@@ -88,11 +91,6 @@ def _first_rows(dataset: Any, path: Sequence[str]) -> Iterable[int]:
     return first.values()
 
 
-def large_columns(arrow_schema: Any) -> list[str]:
-    """Columns with bytes, such as images, which are read row by row."""
-    return [field.name for field in arrow_schema if "binary" in str(field.type)]
-
-
 def check_schema(schema: Schema, where: str, arrow_schema: Any) -> None:
     """Raises DataError where a column is missing or of another type."""
     renaming = schema.renaming(arrow_schema.names)
@@ -109,7 +107,7 @@ def parquet_table(schema: Schema, files: Sequence[Path]) -> Table:
     from datasets import concatenate_datasets
 
     for file in files:
-        check_schema(schema, str(file), _parquet_schema(file))
+        check_schema(schema, str(file), _arrow_schema(file))
     datasets = [parquet_dataset(file) for file in files]
     try:
         dataset = concatenate_datasets(datasets)
@@ -119,8 +117,8 @@ def parquet_table(schema: Schema, files: Sequence[Path]) -> Table:
     return table_of(dataset, schema)
 
 
-def _parquet_schema(path: Path) -> Any:
-    """The Arrow schema of a Parquet file; DataError where it is none."""
+def _arrow_schema(path: Path) -> Any:
+    """The columns of a Parquet file; DataError where it is none."""
     from pyarrow import ArrowException, parquet
 
     try:
@@ -146,7 +144,7 @@ def parquet_dataset(path: Path) -> Any:
     from pyarrow import parquet
     from pyarrow.dataset import ParquetFragmentScanOptions
 
-    arrow_schema = _parquet_schema(path)
+    arrow_schema = _arrow_schema(path)
     if not parquet.read_metadata(path).num_rows:  # which the library refuses
         return Dataset(arrow_schema.empty_table())
     # A column of images may be larger than memory.

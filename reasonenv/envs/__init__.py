@@ -1,1 +1,1 @@
-"""One module for each environment: its data set, problems, rewards and default prompt."""
+"""Environments by module: data sets or problems drawn by program, rewards and default prompt."""

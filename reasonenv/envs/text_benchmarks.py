@@ -22,8 +22,8 @@ Version History:
 """
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from reasonenv import datasets
@@ -34,7 +34,6 @@ from reasonenv.problem import Problem, answer_text
 from reasonenv.prompts import PROMPTS
 
 _MAA = "the Mathematical Association of America's"
-_MATH_ARENA = "CC BY-NC-SA 4.0"
 _ANSWER = re.compile(r"#### *(-?[0-9.,]+)")
 _MARKS = re.compile(r"<<[^<>]*>>")
 _BEFORE, _AFTER = PROMPTS["dapo"].template.split("{question}")
@@ -106,34 +105,12 @@ def _object_with(name: str) -> datasets.Kind:
     )
 
 
-def _benchmark(
-    id: str,
-    convert: Callable[[datasets.Row], Problem],
-    licence: str,
-    sizes: Mapping[str, int],
-    **columns: Any,
-) -> Environment:
-    """A row of this module: by default of one split, with the box as its prompt.
-
-    Args:
-        id: Of the environment.
-        convert: Function of a row to its problem.
-        licence: Of the data.
-        sizes: Problems of each split.
-        **columns: Further arguments of `datasets.Schema`.
-    """
-    schema = datasets.Schema(**{"splits": {"test": datasets.Split("test")}, **columns})
-    own = {"schema": schema, "convert": convert, "licence": licence, "sizes": sizes}
-    return Environment(id=id, prompt="boxed", official="boxed", model="Qwen/Qwen3-4B", **own)
+_benchmark = partial(Environment, prompt="boxed", official="boxed", model="Qwen/Qwen3-4B")
 
 
 def _contest(name: str, id: str, hub: str, split: str, licence: str, size: int) -> Environment:
     """A contest whose columns are "problem" and "answer", and "id" where it has one."""
-    return _benchmark(
-        id,
-        _competition,
-        licence,
-        {"test": size},
+    schema = datasets.Schema(
         name=name,
         hub=hub,
         splits={"test": datasets.Split(split, ("test", "train"))},
@@ -146,32 +123,41 @@ def _contest(name: str, id: str, hub: str, split: str, licence: str, size: int) 
             "id": ("ID", "problem_idx"),
         },
     )
+    return _benchmark(
+        id=id, schema=schema, convert=_competition, licence=licence, sizes={"test": size}
+    )
 
 
-_CONTESTS = (
-    ("aime24", "AIME24-v0", "HuggingFaceH4/aime_2024", "train", _MAA, 30),
-    ("aime25", "AIME25-v0", "math-ai/aime25", "test", _MAA, 30),
-    ("amc23", "AMC23-v0", "math-ai/amc23", "test", _MAA, 40),
-    ("aime_2026", "AIME26-v0", "MathArena/aime_2026", "train", _MATH_ARENA, 30),
-    ("hmmt_feb_2025", "HMMTFeb25-v0", "MathArena/hmmt_feb_2025", "train", _MATH_ARENA, 30),
-    ("hmmt_nov_2025", "HMMTNov25-v0", "MathArena/hmmt_nov_2025", "train", _MATH_ARENA, 30),
-    ("hmmt_feb_2026", "HMMTFeb26-v0", "MathArena/hmmt_feb_2026", "train", _MATH_ARENA, 33),
-    ("beyond_aime", "BeyondAIME-v0", "ByteDance-Seed/BeyondAIME", "test", "CC0 1.0", 100),
+AIME24 = _contest("aime24", "AIME24-v0", "HuggingFaceH4/aime_2024", "train", _MAA, 30)
+AIME25 = _contest("aime25", "AIME25-v0", "math-ai/aime25", "test", _MAA, 30)
+AMC23 = _contest("amc23", "AMC23-v0", "math-ai/amc23", "test", _MAA, 40)
+BEYOND_AIME = _contest(
+    "beyond_aime", "BeyondAIME-v0", "ByteDance-Seed/BeyondAIME", "test", "CC0 1.0", 100
 )
-AIME24, AIME25, AMC23, AIME26, HMMT_FEB25, HMMT_NOV25, HMMT_FEB26, BEYOND_AIME = (
-    _contest(*row) for row in _CONTESTS
+AIME26, HMMT_FEB25, HMMT_NOV25, HMMT_FEB26 = (
+    _contest(name, id, f"MathArena/{name}", "train", "CC BY-NC-SA 4.0", size)
+    for name, id, size in (
+        ("aime_2026", "AIME26-v0", 30),
+        ("hmmt_feb_2025", "HMMTFeb25-v0", 30),
+        ("hmmt_nov_2025", "HMMTNov25-v0", 30),
+        ("hmmt_feb_2026", "HMMTFeb26-v0", 33),
+    )
 )
+_ONE_SPLIT = {"test": datasets.Split("test")}
 MATH500 = _benchmark(
-    "MATH500-v0",
-    _math,
+    id="MATH500-v0",
+    schema=datasets.Schema(
+        name="math500",
+        hub="HuggingFaceH4/MATH-500",
+        splits=_ONE_SPLIT,
+        texts=("problem", "answer", "unique_id", "subject"),
+        values=("level",),
+        kinds={"level": datasets.NUMBER, "solution": datasets.TEXT},
+        key="unique_id",
+    ),
+    convert=_math,
     licence="MIT",
     sizes={"test": 500},
-    name="math500",
-    hub="HuggingFaceH4/MATH-500",
-    texts=("problem", "answer", "unique_id", "subject"),
-    values=("level",),
-    kinds={"level": datasets.NUMBER, "solution": datasets.TEXT},
-    key="unique_id",
 )
 _LANGUAGES = (
     *("en", "zh", "ar", "bn", "de", "es", "fr", "id", "it", "ja", "ko"),
@@ -180,61 +166,72 @@ _LANGUAGES = (
 _LEVELS = ("top", "high", "medium", "low")
 _PARTS = {f"{language}-{level}": (language, level) for language in _LANGUAGES for level in _LEVELS}
 POLY_MATH = _benchmark(
-    "PolyMath-v0",
-    _competition,
+    id="PolyMath-v0",
+    schema=datasets.Schema(
+        name="polymath",
+        hub="Qwen/PolyMath",
+        splits={
+            name: datasets.Split(level, (level,), config)
+            for name, (config, level) in _PARTS.items()
+        },
+        texts=("problem", "answer", "id"),
+        aliases={"problem": ("question",)},
+    ),
+    convert=_competition,
     licence="Apache-2.0",
     sizes=dict.fromkeys(_PARTS, 125),
-    name="polymath",
-    hub="Qwen/PolyMath",
-    splits={
-        name: datasets.Split(level, (level,), config) for name, (config, level) in _PARTS.items()
-    },
-    texts=("problem", "answer", "id"),
-    aliases={"problem": ("question",)},
 )
 MINERVA_MATH = _benchmark(
-    "MinervaMath-v0",
-    _minerva,
+    id="MinervaMath-v0",
+    schema=datasets.Schema(
+        name="minerva_math",
+        hub="math-ai/minervamath",
+        splits=_ONE_SPLIT,
+        texts=("question", "answer"),
+        aliases={"question": ("problem",), "answer": ("solution",)},
+        key="row",
+    ),
+    convert=_minerva,
     licence="MIT OpenCourseWare's, CC BY-NC-SA 4.0",
     sizes={"test": 272},
-    name="minerva_math",
-    hub="math-ai/minervamath",
-    texts=("question", "answer"),
-    aliases={"question": ("problem",), "answer": ("solution",)},
-    key="row",
 )
 GSM8K = _benchmark(
-    "GSM8K-v0",
-    _gsm8k,
+    id="GSM8K-v0",
+    schema=datasets.Schema(
+        name="gsm8k",
+        hub="openai/gsm8k",
+        splits={split: datasets.Split(split, config="main") for split in ("train", "test")},
+        texts=("question", "answer"),
+        key="row",
+    ),
+    convert=_gsm8k,
     licence="MIT",
     sizes={"train": 7_473, "test": 1_319},
-    name="gsm8k",
-    hub="openai/gsm8k",
-    splits={split: datasets.Split(split, config="main") for split in ("train", "test")},
-    texts=("question", "answer"),
-    key="row",
 )
-_DAPO = _benchmark(
-    "DAPOMath17k-v0",
-    _dapo,
+DAPO_MATH = _benchmark(
+    id="DAPOMath17k-v0",
+    schema=datasets.Schema(
+        name="dapo_math_17k",
+        hub="BytedTsinghua-SIA/DAPO-Math-17k",
+        splits={
+            "train": datasets.Split("train", ("dapo-math-17k", "dapo_math_17k", "train")),
+            "test": datasets.Split(
+                "train", ("aime-2024", "test"), repository="BytedTsinghua-SIA/AIME-2024"
+            ),
+        },
+        texts=(),
+        values=("prompt", "reward_model", "extra_info"),
+        kinds={
+            "prompt": datasets.Kind("a list of one message", _is_message),
+            "reward_model": _object_with("ground_truth"),
+            "extra_info": _object_with("index"),
+        },
+        answer="reward_model",
+        unique=("prompt", "content"),
+    ),
+    convert=_dapo,
     licence="Apache-2.0",
     sizes={"train": 17_398, "test": 30},
-    name="dapo_math_17k",
-    hub="BytedTsinghua-SIA/DAPO-Math-17k",
-    splits={
-        "train": datasets.Split("train", ("dapo-math-17k", "dapo_math_17k", "train")),
-        "test": datasets.Split(
-            "train", ("aime-2024", "test"), repository="BytedTsinghua-SIA/AIME-2024"
-        ),
-    },
-    texts=(),
-    values=("prompt", "reward_model", "extra_info"),
-    kinds={
-        "prompt": datasets.Kind("a list of one message", _is_message),
-        "reward_model": _object_with("ground_truth"),
-        "extra_info": _object_with("index"),
-    },
-    answer="reward_model",
-    unique=("prompt", "content"),
+    prompt="dapo",
+    official="official",
 )
-DAPO_MATH = replace(_DAPO, prompt="dapo", official="official")

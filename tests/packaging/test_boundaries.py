@@ -19,7 +19,7 @@ import reasonenv
 envs = reasonenv.make("Figures-v2", num_envs=4, group_size=2)
 envs.reset(seed=0)
 envs.step(["1"] * 4)
-import reasonenv.testing, reasonenv.check, reasonenv.envs.mmk12
+import reasonenv.testing, reasonenv.check, reasonenv.envs.paper_benchmarks
 from reasonenv.grading import symbolic_verdict
 symbolic_verdict("x", "y")
 """

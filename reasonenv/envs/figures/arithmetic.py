@@ -93,7 +93,7 @@ class _HourHand(Family):
 
     def solve(self, operands: Operands, steps: Steps) -> int:
         hour, later = operands
-        total = steps.add(steps.read("hour", hour), later)
+        total = steps.add(steps.fact("hour", hour), later)
         turns = (total - 1) // 12 * 12
         return steps.fact(f"{total}-{turns}", total - turns) if turns > 0 else total
 
@@ -115,7 +115,7 @@ class _BothHands(Family):
 
     def solve(self, operands: Operands, steps: Steps) -> int:
         hour, minute = operands
-        hour, minute = steps.read("hour", hour), steps.read("minute", minute)
+        hour, minute = steps.fact("hour", hour), steps.fact("minute", minute)
         return steps.add(steps.fact(f"60*{hour}", 60 * hour), minute)
 
 

@@ -85,7 +85,7 @@ class _Bar(_BarChart):
 
     def solve(self, operands: Operands, steps: Steps) -> int:
         bar = operands[1]
-        return steps.read(bar, self.value(operands, bar))
+        return steps.fact(bar, self.value(operands, bar))
 
 
 class _Difference(_BarChart):
@@ -100,7 +100,7 @@ class _Difference(_BarChart):
         return heights, BARS[ranked[1]], BARS[ranked[0]]
 
     def solve(self, operands: Operands, steps: Steps) -> int:
-        high, low = (steps.read(bar, self.value(operands, bar)) for bar in operands[1:])
+        high, low = (steps.fact(bar, self.value(operands, bar)) for bar in operands[1:])
         return steps.fact(f"{high}-{low}", high - low)
 
 
@@ -127,7 +127,7 @@ class _Coordinates(Family):
     def solve(self, operands: Operands, steps: Steps) -> int:
         sides = []
         for name, *ends in zip("xy", *operands[1:], strict=True):
-            low, high = sorted(steps.read(name, end) for end in ends)
+            low, high = sorted(steps.fact(name, end) for end in ends)
             sides.append(steps.fact(f"{high}-{low}", high - low))
         return steps.fact(f"{sides[0]}+{sides[1]}", sum(sides))
 
@@ -153,7 +153,7 @@ class _Graph(Family):
 
     def solve(self, operands: Operands, steps: Steps) -> int:
         (per_tile, *values), x = operands
-        return steps.read("y", values[x // per_tile])
+        return steps.fact("y", values[x // per_tile])
 
 
 class _Slope(Family):

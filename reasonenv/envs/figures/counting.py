@@ -123,7 +123,7 @@ def _add_rows(operands: Operands, steps: Steps) -> int:
     """The number of chosen places, counted row by row and added."""
     columns, rows, places = operands
     counts = [sum(place // columns == row for place in places) for row in range(rows)]
-    return _add([steps.read(f"row{row}", count) for row, count in enumerate(counts, 1)], steps)
+    return _add([steps.fact(f"row{row}", count) for row, count in enumerate(counts, 1)], steps)
 
 
 def _add(numbers: Sequence[int], steps: Steps) -> int:

@@ -35,12 +35,8 @@ class Steps:
         """Number of computed lines, each of which may have a slip."""
         self._slip_at = slip_at
 
-    def read(self, name: str, value: int) -> int:
-        """A value read off the figure: `name=value`."""
-        return self.fact(name, value)
-
     def fact(self, expression: str, value: Value, error: Value = 1) -> Value:
-        """A line `expression=value` from a table small enough to be known by heart."""
+        """A line `expression=value`, read off the figure or small enough to be known by heart."""
         if self.num_values == self._slip_at:
             value += -error if value else error
         self.num_values += 1

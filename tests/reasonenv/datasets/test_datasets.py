@@ -10,7 +10,7 @@ from PIL import Image
 import reasonenv
 from reasonenv import datasets
 from reasonenv.datasets.images import decode, png
-from reasonenv.envs import mmk12
+from reasonenv.envs.paper_benchmarks import MMK12
 from reasonenv.errors import DataError
 from reasonenv.pixels import rgb
 
@@ -50,7 +50,7 @@ def write_json(folder, rows) -> None:
 
 
 def test_the_folder_of_one_data_set_is_read(tmp_path):
-    problems = mmk12.ENVIRONMENT.load(split="train", data=write(tmp_path, [row(0), row(1)]))
+    problems = MMK12.load(split="train", data=write(tmp_path, [row(0), row(1)]))
     assert [problem.id for problem in problems] == ["k0", "k1"]
     assert problems[1].question == "How many?"
     assert problems[1].answer == "7"
@@ -73,7 +73,7 @@ def test_files_are_found_where_they_may_lie(tmp_path, monkeypatch, files, ids):
         write((tmp_path / file).parent, [row(number)], f"{(tmp_path / file).name}.parquet")
     monkeypatch.setenv("REASONENV_DATA", str(tmp_path))
     for data in (tmp_path, None):
-        assert [problem.id for problem in mmk12.ENVIRONMENT.load(split="train", data=data)] == ids
+        assert [problem.id for problem in MMK12.load(split="train", data=data)] == ids
 
 
 def no_answer(rows):
@@ -162,9 +162,7 @@ def test_a_damaged_file_is_told(tmp_path):
     ],
 )
 def test_a_broken_image_names_its_row_when_it_is_asked_for(tmp_path, cell, message):
-    problems = mmk12.ENVIRONMENT.load(
-        split="train", data=write(tmp_path, [row(0), row(1, image=cell)])
-    )
+    problems = MMK12.load(split="train", data=write(tmp_path, [row(0), row(1, image=cell)]))
     assert problems[0].id == "k0"
     with pytest.raises(ValueError, match=rf"mmk12 train, row 1 \(id 'k1'\): .*{message}"):
         problems[1]

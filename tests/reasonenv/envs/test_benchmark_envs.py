@@ -91,7 +91,7 @@ def test_the_model_to_begin_with_sees_where_there_is_something_to_see(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_the_page_names_source_revision_licence_splits_and_overlaps_of_each_data_set(name):
     environment = find(name)
-    module = importlib.import_module(f"reasonenv.envs.{BUILT_IN[name].partition(':')[0]}")
+    module = importlib.import_module(f"reasonenv.envs.{BUILT_IN[name]}")
     assert "Version History: v0: Initial version." in " ".join(module.__doc__.split())
     page = (Path(__file__).parents[3] / "docs/environments.md").read_text(encoding="utf-8")
     (row,) = re.findall(rf"^\| `{name}` \| \[.*$", page, re.MULTILINE)
@@ -163,21 +163,21 @@ def test_mathvista_of_the_hub_has_choices_units_and_its_query(tmp_path):
 
 
 def test_mathvista_words_its_queries_as_the_benchmark_does(shared):
-    from reasonenv.envs.mathvista import _problem
+    from reasonenv.envs.paper_benchmarks import _mathvista
 
     rows = json.loads((shared / "data/mathvista/testmini_full_noimages.json").read_text())
     for row in rows.values():
-        made = _problem({**row, "query": None})
+        made = _mathvista({**row, "query": None})
         assert made.query.split() == row["query"].split()
 
 
 def test_mathverse_words_its_queries_as_the_benchmark_does(shared):
-    from reasonenv.envs.mathverse import _problem
+    from reasonenv.envs.paper_benchmarks import _mathverse
 
     file = shared / "data/mathverse/testmini_text_only_subset.jsonl"
     for line in file.read_text().splitlines():
         row = json.loads(line)
-        assert _problem({**row, "query_cot": None}).query.split() == row["query_cot"].split()
+        assert _mathverse({**row, "query_cot": None}).query.split() == row["query_cot"].split()
 
 
 def test_an_answer_that_is_none_of_the_choices_is_told(tmp_path):

@@ -30,7 +30,7 @@ def test_every_environment_is_known_to_gymnasium_too(name):
 
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_every_environment_has_a_page(name):
-    module = BUILT_IN[name].partition(":")[0]
+    module = BUILT_IN[name]
     page = inspect.getdoc(importlib.import_module(f"reasonenv.envs.{module}")) or ""
     assert name in (page if module.endswith("_benchmarks") else page.partition(":")[0])
     assert all(section in page for section in [*SECTIONS, "Version History:"])
