@@ -3,8 +3,7 @@
 import re
 from fractions import Fraction
 
-from reasonenv.grading.equivalence.comparison import matches
-from reasonenv.grading.equivalence.quantities import is_measured
+from reasonenv.grading.equivalence.comparison import is_measured, matches
 from reasonenv.grading.numeric.exact import Undefined
 from reasonenv.grading.parsing.grammar import Reading, read
 from reasonenv.grading.parsing.units import PARTS, UNITS, Unit, leaves_value
