@@ -12,18 +12,16 @@ from typing import NamedTuple
 
 from reasonenv.grading.budget import spend
 from reasonenv.grading.equivalence import Match, Verdict
-from reasonenv.grading.equivalence.collections import (
-    same_collection,
-    same_ordered,
-    same_rows,
-    same_unordered,
-)
 from reasonenv.grading.equivalence.equations import (
     is_interval_set,
+    same_collection,
     same_congruence,
     same_equation,
+    same_ordered,
     same_ratio,
+    same_rows,
     same_solution_set,
+    same_unordered,
 )
 from reasonenv.grading.equivalence.intervals import solution_set
 from reasonenv.grading.equivalence.normal_form import (

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
+from reasonenv.grading.parsing import rows
 from reasonenv.grading.parsing.notation import canonical
 from reasonenv.grading.parsing.units import AMBIGUOUS, compound_unit
 from reasonenv.grading.reading.words import is_prose, plain
@@ -203,19 +204,11 @@ def _same_range(a: Range, b: Range, equal: Callable[[str, str], bool | None]) ->
     return all(equal(x, y) for x, y in zip(a.parts, b.parts, strict=True))
 
 
-_KINDS = {
-    "segment": r"\overline \bar segment 线段", "line": r"\overleftrightarrow line 直线",
-    "ray": "ray 射线", "vector": r"\overrightarrow \vec vector 向量", "arc": r"\widehat arc 弧",
-    "angle": r"\angle \measuredangle angle 角", "plane": "plane 平面",
-    "triangle": r"\triangle \bigtriangleup \Delta triangle 三角形",
-    "quadrilateral": "quadrilateral 四边形",
-    "parallelogram": r"\parallelogram parallelogram 平行四边形 ▱",
-    "rectangle": "rectangle 矩形 长方形", "rhombus": "rhombus 菱形", "trapezoid": "trapezoid 梯形",
-    "square": "square 正方形", "pentagon": "pentagon 五边形", "hexagon": "hexagon 六边形",
-}  # fmt: skip
-_KIND = {word: kind for kind, words in _KINDS.items() for word in words.split()}
-_REVERSIBLE = frozenset(["segment", "line", "arc", "angle"])
-_POLYGONS = frozenset(list(_KINDS)[8:])
+_KIND = {name: kind for kind, names, _ in rows("figures.tsv", __file__) for name in names.split()}
+_REVERSIBLE = frozenset(
+    kind for kind, _, sort in rows("figures.tsv", __file__) if sort == "reversible"
+)
+_POLYGONS = frozenset(kind for kind, _, sort in rows("figures.tsv", __file__) if sort == "polygon")
 # Of these the letters alone are the name as well.
 _BARE = frozenset(["", "segment", "line", "triangle", "criterion"]) | _POLYGONS
 _CODE = re.compile(
