@@ -13,7 +13,7 @@ from helpers.regex_steps import example, parser
 from reasonenv.grading.parsing import expressions, grammar, notation, tokens
 from reasonenv.grading.parsing import quantities as units
 from reasonenv.grading.parsing.units import MAGNITUDES, UNITS
-from reasonenv.grading.reading import formulas, letters, lines, names, sections
+from reasonenv.grading.reading import formulas, letters, lines, literals, sections
 from reasonenv.grading.reading import words as texts
 
 _LRU_CACHE = type(functools.lru_cache(len))
@@ -154,7 +154,7 @@ def numerals() -> Iterator[tuple[str, Construct]]:
 def markers() -> Iterator[tuple[str, Construct]]:
     """Spellings, symbols, delimiters and spaces, each by an example of its pattern."""
     patterns = [pattern for _, pattern, _ in (*notation._REWRITES, *notation._SPELLINGS)]
-    for module in (notation, formulas, letters, lines, names, sections, texts):
+    for module in (notation, formulas, letters, lines, literals, sections, texts):
         patterns += [value for value in vars(module).values() if isinstance(value, re.Pattern)]
     for pattern in {pattern.pattern: pattern for pattern in patterns}.values():
         unit = example(parser.parse(pattern.pattern, pattern.flags), pattern.flags)

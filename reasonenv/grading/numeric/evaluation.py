@@ -119,13 +119,12 @@ class ExpressionEvaluator:
         precision: Precision of all numbers.
         point: Index of the values of the symbols: see `symbol_value`.
         natural: Base of \log without one: e if True, else 10.
-        real: True if an expression has no value where a part of it is not real.
     """
 
-    __slots__ = ("natural", "point", "precision", "real")
+    __slots__ = ("natural", "point", "precision")
 
-    def __init__(self, precision: Precision, point: int, natural: bool, real: bool = False) -> None:
-        self.precision, self.point, self.natural, self.real = precision, point, natural, real
+    def __init__(self, precision: Precision, point: int, natural: bool) -> None:
+        self.precision, self.point, self.natural = precision, point, natural
 
     def value(self, node: Node, in_radians: bool = False) -> Any:
         """The value of an expression.
@@ -144,15 +143,7 @@ class ExpressionEvaluator:
         value = _RULES[node.op](self, node.args, in_radians)
         if not self.precision.library.isfinite(value):
             raise TooLarge
-        if self.real and not is_real(value):
-            raise Undefined
         return value
-
-    def _number(self, args: Sequence[Any], _: bool) -> Any:
-        return self.precision.number(args[0])
-
-    def _symbol(self, args: Sequence[Any], _: bool) -> Any:
-        return self.precision.number(symbol_value(args[0], self.point))
 
     def _constant(self, args: Sequence[Any], _: bool) -> Any:
         library = self.precision.library
@@ -177,9 +168,6 @@ class ExpressionEvaluator:
         if value and not self.precision.separates:
             raise TooLarge
         return value * 0
-
-    def _product(self, args: Sequence[Any], in_radians: bool) -> Any:
-        return math.prod(self.value(factor, in_radians) for factor in args)
 
     def _power(self, args: Sequence[Any], in_radians: bool) -> Any:
         exponent = exact_value(args[1])
@@ -251,9 +239,6 @@ class ExpressionEvaluator:
             raise Undefined
         return self._rational_power(self.value(args[0]), 1 / degree)
 
-    def _absolute(self, args: Sequence[Node]) -> Any:
-        return abs(self.value(args[0])) + self.precision.number(Fraction(0))
-
     def _whole(self, name: str, args: Sequence[Node]) -> Any:
         value = exact_value(Node("fn", (name, args)))
         if value is not None:
@@ -291,11 +276,11 @@ class ExpressionEvaluator:
 
 
 _RULES: dict[str, Callable[[ExpressionEvaluator, Sequence[Any], bool], Any]] = {
-    "num": ExpressionEvaluator._number,
-    "sym": ExpressionEvaluator._symbol,
+    "num": lambda self, args, _: self.precision.number(args[0]),
+    "sym": lambda self, args, _: self.precision.number(symbol_value(args[0], self.point)),
     "const": ExpressionEvaluator._constant,
     "add": ExpressionEvaluator._sum,
-    "mul": ExpressionEvaluator._product,
+    "mul": lambda self, args, in_radians: math.prod(self.value(x, in_radians) for x in args),
     "pow": ExpressionEvaluator._power,
     "deg": ExpressionEvaluator._degrees,
     "fn": ExpressionEvaluator._function,
@@ -307,7 +292,7 @@ _NAMED: dict[str, Callable[[ExpressionEvaluator, Sequence[Any]], Any]] = {
     "log": lambda self, args: self._logarithm(args, not self.natural),
     "lg": lambda self, args: self._logarithm(args, True),
     "root": ExpressionEvaluator._root,
-    "abs": ExpressionEvaluator._absolute,
+    "abs": lambda self, args: abs(self.value(args[0])) + self.precision.number(Fraction(0)),
     "det": ExpressionEvaluator._determinant,
 }
 

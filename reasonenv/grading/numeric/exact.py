@@ -58,8 +58,10 @@ def _cached_value(node: Node) -> Any:
         return _value(node)
     except _NotRational:
         return None
-    except (TooLarge, Undefined) as error:
-        return type(error)
+    except ZeroDivisionError:
+        return Undefined
+    except TooLarge:
+        return TooLarge
 
 
 def check_bits(value: Fraction) -> Fraction:
@@ -90,8 +92,6 @@ def _value(node: Node) -> Fraction:
 
 
 def _power(base: Fraction, exponent: Fraction) -> Fraction:
-    if base == 0 and exponent < 0:
-        raise Undefined
     if exponent.denominator != 1:
         base, exponent = _root(base, Fraction(exponent.denominator)), Fraction(exponent.numerator)
     if abs(base) == 1:
@@ -123,18 +123,12 @@ def _count(n: Fraction) -> int:
     return int(n)
 
 
-def _modulo(a: Fraction, b: Fraction) -> Fraction:
-    if b == 0:
-        raise Undefined
-    return a % b
-
-
 _FUNCTIONS: dict[str, Callable[..., Fraction]] = {
     "root": _root,
     "factorial": lambda n: Fraction(math.factorial(_count(n))),
     "binomial": lambda n, k: Fraction(math.comb(_count(n), _count(k)) if k >= 0 else 0),
     "abs": Fraction.__abs__,
-    "mod": _modulo,
+    "mod": operator.mod,
     "floor": lambda x: Fraction(math.floor(x)),
     "ceil": lambda x: Fraction(math.ceil(x)),
 }

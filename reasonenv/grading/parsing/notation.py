@@ -1,11 +1,12 @@
 """Canonical notation: a formula in Unicode, LaTeX or plain text as one text."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import lru_cache
 
 from reasonenv.grading.budget import spend_on_text
 from reasonenv.grading.parsing import rows
+from reasonenv.grading.parsing.units import NUMERALS
 
 MAX_LENGTH = 1024
 """Characters of a formula at most; in longer texts rare spellings are not rewritten."""
@@ -45,14 +46,13 @@ _TEXT = re.compile(r"\\text\s*\{((?:[^{}]++|\{[^{}]*\})*)\}")
 _FORMULA = re.compile(r"[_^\\]|\A[^a-zA-Z\u0080-\uffff]*\Z")
 _ONLY = frozenset(["only", "exactly", "precisely", "仅", "只有"])
 
-_NUMERALS: Sequence[str] = "zero one two three four five six seven eight nine ten".split()  # noqa: SIM905 - as above
 _SCALES = {"k": "thousand", "m": "million", "b": "billion"}
 _FUNCTIONS: dict[str, Callable[[re.Match[str]], str]] = {
     "items": lambda m: m[0].replace(")", "),").rstrip(","),
     "unit": lambda m: f" \\text{{{m[1]}/{m[2] or m[3]}}}",
     "tangent": lambda m: f"\\{m[1]}{'cot' if m[2] else 'tan'} ",
     "modulus": lambda m: f" \\pmod{{{m[1] or m[2] or m[3]}}}",
-    "numeral": lambda m: f"_{{{_NUMERALS.index(m[1]) if m[1] in _NUMERALS else m[1]}}}",
+    "numeral": lambda m: f"_{{{NUMERALS.get(m[1], m[1])}}}",
     "base": lambda m: f"{m[1]}_" if m[1] else f"_{{{m[2]}}}",
     "temperature": lambda m: "^{\\circ}" + m[1].upper(),
     "derivative": lambda m: f"{m[1] or m[2]}'",

@@ -122,6 +122,8 @@ def _power_of_unit(text: str) -> Unit | None:
 _LISTS: dict[str, frozenset[str]] = {}
 PARTS: dict[str, int] = {}
 """Denominators by their names, in singular and plural."""
+NUMERALS: dict[str, int] = {}
+"""Whole numbers by their names."""
 MAGNITUDES: dict[str, Fraction] = {}
 """Factors by name, after the compact numbers of the Unicode CLDR and the words of count of
 dictionaries."""
@@ -133,6 +135,8 @@ for _role, _value, _words in rows("words.tsv"):
             MAGNITUDES |= dict.fromkeys(_names, Fraction(10) ** int(_value))
     elif _role == "part":
         PARTS |= dict.fromkeys((*_names, *(f"{name}s" for name in _names)), int(_value))
+    elif _role == "numeral":
+        NUMERALS |= dict.fromkeys(_names, int(_value))
     elif _role == "factor":
         MAGNITUDES |= dict.fromkeys(_names, Fraction(_value))
     else:
@@ -143,18 +147,7 @@ _CHANGING = frozenset[str]().union(
 )
 # Any of these changes the value, wherever it stands after the number.
 _CHANGING_CHINESE = re.compile(
-    # operators
-    r"\A的|的(?:平方|立方|倒数|相反数|绝对值|负数|补数|阶乘|算术平方根|因数|倍数|对数|导数|余数|和|差|积|商)"
-    r"|\A(?:平方|立方)(?!米|厘米|分米|毫米|千米|公里|单位)|次方(?!程)|次幂|\A[边角]?形|\A面体|\A[一二三四]次|\A次(?=函数|方程|多项|不等|曲线|项)"
-    r"|\A开方|(?<!十)进制|\A位数|\A整除|倍[多少的]|之[和差积商]|[与和]某|分之|半(?!径|圆|球|轴|周)|[乘除加减](?![法数号仑客])"
-    # comparisons
-    r"|以[上下内外前后]|之[上下内外前后间中]|开外|至少|至多|最[多少大小高低]|不[足到止]|[超多少大小高低]于"
-    r"|超过|左右|上下|前后|出头|余(?![数弦角切])|几(?!何)|多(?![边项面])|\A来|起\Z|约(?!数)|近"
-    # denials
-    r"|不(?!同|相[同等]|重[复叠]|为零|等[于的])|非(?!负|零|空|正)|错|误(?!差)|假(?!分)|否|无(?!理|限|穷)|没"
-    r"|未(?!知)|除外|才怪|排除"
-    # alternatives
-    r"|或|还是|可能|其[他它]|[其之]?中的?[一某]|等等|任[意何]"
+    "|".join(words for role, _, words in rows("words.tsv") if role == "pattern")
 )
 _WORD = re.compile(r"[a-z]+")
 _CHINESE = re.compile("[\u4e00-\u9fff]")

@@ -3,7 +3,7 @@ r"""Reading: which span of a response is its answer, and what that says.
     sections   the part of a response that may hold the answer, and its boxes
     lines      markers, "The answer is", and last lines
     words      answers in words, and the closed table of words that leave no answer
-    letters, literals, names, formulas      a reader for each other kind of reference
+    letters, literals, formulas      a reader for each other kind of reference
 
 The span, in this order:
 
@@ -36,7 +36,6 @@ from reasonenv.grading.reading.lines import (
     numbered_parts,
     stated_value,
 )
-from reasonenv.grading.reading.names import name_verdict, names
 from reasonenv.grading.reading.sections import answer_section as answer_section
 from reasonenv.grading.reading.sections import boxed_answer, last_boxes, last_turn
 
@@ -129,12 +128,8 @@ def solution_answer(reference: str) -> str:
 
 @lru_cache(maxsize=1024)
 def _parsed_solution(text: str) -> str:
-    return final_answer(separated(text)) or text
-
-
-def separated(reference: str) -> str:
-    """A reference with a comma between boxes side by side: all of them are part of it."""
-    return _ADJACENT.sub("}, ", reference)
+    """The answer of a solution; of boxes side by side all."""
+    return final_answer(_ADJACENT.sub("}, ", text)) or text
 
 
 _ADJACENT = re.compile(r"\}(?=\s*\\(?:boxed|fbox))")
@@ -149,7 +144,7 @@ def kind_of(reference: str, options: tuple[str, ...]) -> str:
     """The kind of a reference that declares none."""
     if _NUMBER.fullmatch(reference) and not options:
         return "formula"
-    if not options and names(reference) is not None:
+    if not options and literals.names(reference) is not None:
         return "name"
     if letters.reference_choice(reference, options).letters is not None:
         return "letters"
@@ -191,7 +186,7 @@ def verdict(
     kind = kind or kind_of(reference, tuple(options))
     if kind == "list":
         return formula_verdict(f"({_unbracketed(answer)})", f"({_unbracketed(reference)})")
-    decided = name_verdict(answer, reference) if kind == "name" and not options else None
+    decided = literals.name_verdict(answer, reference) if kind == "name" and not options else None
     if decided is None and (options or kind in ("letters", "name")):
         decided = letters.choice_verdict(answer, reference, options, verdict)
     return _value_verdict(answer, reference, kind) if decided is None else decided

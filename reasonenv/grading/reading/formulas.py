@@ -3,11 +3,10 @@
 import re
 from fractions import Fraction
 
-from reasonenv.grading.equivalence.comparison import matches
-from reasonenv.grading.equivalence.quantities import is_measured
+from reasonenv.grading.equivalence.comparison import is_measured, matches
 from reasonenv.grading.numeric.exact import Undefined
 from reasonenv.grading.parsing.grammar import Reading, read
-from reasonenv.grading.parsing.units import PARTS, UNITS, Unit, leaves_value
+from reasonenv.grading.parsing.units import NUMERALS, PARTS, UNITS, Unit, leaves_value
 from reasonenv.grading.reading.lines import predicate
 from reasonenv.grading.reading.words import is_guarded, is_prose, plain
 
@@ -138,25 +137,9 @@ _NUMBERS = [
     ("s", re.compile(rf"\A\$?(\d{{1,9}}) ?(?:\\text\{{ ?)?({_PLURALS})\}}?\$?\Z", re.IGNORECASE),
      lambda match: f"{match[1]}/{PARTS[match[2].lower()]}"),
 ]  # fmt: skip
-_ONES = {
-    name: value
-    for value, name in enumerate(
-        """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen
-        fifteen sixteen seventeen eighteen nineteen""".split()  # noqa: SIM905 - to be read
-    )
-}
-_TENS = {
-    name: 10 * value
-    for value, name in enumerate(
-        "twenty thirty forty fifty sixty seventy eighty ninety".split(),  # noqa: SIM905 - as above
-        start=2,
-    )
-}
-_ENGLISH = re.compile(
-    rf"(?:({'|'.join(_TENS)})(?:[- ]({'|'.join(_ONES)}))?|({'|'.join(_ONES)}))(?![a-zA-Z-])",
-    re.IGNORECASE,
-)
-_CHINESE_ONES = {name: value for value, name in enumerate("零一二三四五六七八九十")} | {"两": 2}
+_ONES = "|".join(name for name, value in NUMERALS.items() if name.isascii() and value < 20)
+_TENS = "|".join(name for name, value in NUMERALS.items() if value >= 20)
+_ENGLISH = re.compile(rf"(?:({_TENS})(?:[- ]({_ONES}))?|({_ONES}))(?![a-zA-Z-])", re.IGNORECASE)
 _CHINESE = re.compile(r"(?:([一二三四五六七八九])?(十))?([零一二两三四五六七八九])?(?=个|\Z)")
 
 
@@ -165,12 +148,11 @@ def spelled(text: str) -> str:
     bare = plain(text).strip(" $.。")
     if bare[:1].isalpha() and len(bare) < 60:
         if match := _ENGLISH.match(bare):
-            tens, ones, one = (part and part.lower() for part in match.groups())
-            value = _TENS.get(tens or "", 0) + _ONES.get(ones or one or "", 0)
+            value = sum(NUMERALS[part.lower()] for part in match.groups() if part)
             return f"{value}{bare[match.end() :]}"
         if (match := _CHINESE.match(bare)) and match[0]:
-            tens = 10 * _CHINESE_ONES.get(match[1] or "一", 1) if match[2] else 0
-            return f"{tens + _CHINESE_ONES.get(match[3] or '零', 0)}{bare[match.end() :]}"
+            tens = 10 * NUMERALS[match[1] or "一"] if match[2] else 0
+            return f"{tens + NUMERALS[match[3] or '零']}{bare[match.end() :]}"
     if "$" in text and "=" in text and _MONEY.fullmatch(text):
         return text.replace("$", "")
     for needle, pattern, replacement in _NUMBERS:

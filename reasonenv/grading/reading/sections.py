@@ -71,7 +71,8 @@ def last_turn(text: str) -> str:
         text = _glm_box(text)
         text = text[_OPENING.match(text).end() :]  # pyright: ignore[reportOptionalMemberAccess]
         end = _END.search(text)
-        text = _TOKEN.sub(_gap, text[: end.start()] if end else text)
+        text = text[: end.start()] if end else text
+        text = _TOKEN.sub(lambda token: "\n" if token[0].startswith("<eo") else "", text)
     question = _QUESTION.search("\n" + text)
     answer = _ANSWERED.search(text) if question else None
     if answer and question and question.start() > answer.end() + 1:
@@ -85,10 +86,6 @@ def _glm_box(text: str) -> str:
         return text
     inner = text.rpartition("<|begin_of_box|>")[2].partition("<|end_of_box|>")[0]
     return f"\\boxed{{{inner}}}" if "\\boxed" not in inner and inner.strip() else inner
-
-
-def _gap(token: re.Match[str]) -> str:
-    return "\n" if token[0].startswith("<eo") else ""
 
 
 class Box(NamedTuple):

@@ -153,26 +153,9 @@ def is_of_others(words: str) -> bool:
     return is_guarded(words) or _OWNED.search(words) is not None
 
 
-_TAKES_BACK = re.compile(
-    r"\b(?:wait|actually|correction|scratch that|sorry|oops|hold on|hang on|never ?mind|i mean"
-    r"|on (?:second thoughts?|reflection)|(?:my|a) mistake|one moment|used the wrong|recompute"
-    r"|i (?:mis\w+|was wrong|forgot|take (?:it|that) back)|or rather|changed? (?:it )?to"
-    r"|(?:that|this|it) is (?:wrong|not (?:right|correct)|incorrect)|just kidding|let me correct"
-    r"|revised to|should (?:be|have been))\b|\bedit:|(?<=[.,;:!?…—-]\s)no\b"
-    r"|更正|纠正|修正|修改|等一?[等下]|哦不|[算写说看弄搞数]错|我错|不对(?!称|应)|改[为成选]|应该?[是为选]"
-    r"|应改|我是说|抱歉|错了|划掉|其实|收回",
-    re.IGNORECASE,
-)
-_ADDS = re.compile(
-    r"\b(?:also|but|however|or|alternatively|equivalently|perhaps|maybe|(?:could|might|may)"
-    r" (?:also )?be|disagrees?)\b|也[可是许]|或",
-    re.IGNORECASE,
-)
-_DENIES = re.compile(
-    r"\b(?:is|was) (?:also|not|wrong|incorrect|false)\b|\b(?:isn't|wasn't|not (?:right|correct|true"
-    r"|so))\b|不是(?!所有)",
-    re.IGNORECASE,
-)
+_TAKES_BACK = re.compile(_GUARD["takes back"], re.IGNORECASE)
+_ADDS = re.compile(_GUARD["adds"], re.IGNORECASE)
+_DENIES = re.compile(_GUARD["denies"], re.IGNORECASE)
 _REACH = 400
 _CLAIMED = re.compile(r"(?<![A-Za-z])[A-J](?![A-Za-z'])")
 
