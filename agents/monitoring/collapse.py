@@ -22,7 +22,7 @@ first ten steps and of the least entropy comes from these runs.
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import takewhile
 from statistics import median
 from typing import Any, Literal, NamedTuple
@@ -36,20 +36,13 @@ Row = Mapping[str, Any]
 """Metrics of a step; one that is missing or None triggers no rule."""
 
 
-@dataclass(frozen=True)
-class _MetricHistory:
+class _History(NamedTuple):
     """Metrics of the first steps of a run. A missing value is NaN, and comparisons with it fail."""
 
     columns: Mapping[str, Sequence[float]]
     """Values of each metric at all steps."""
     num_steps: int
     """Steps to consider."""
-
-    @classmethod
-    def from_rows(cls, rows: Sequence[Row]) -> "_MetricHistory":
-        """Metrics of all steps of a run."""
-        names = {name for row in rows for name in row}
-        return cls({name: [_number(row.get(name)) for row in rows] for name in names}, len(rows))
 
     def last(self, name: str) -> float:
         """Value at the last step."""
@@ -75,22 +68,65 @@ class _MetricHistory:
         value = self.recent(name)
         return f"{name} is {value:.3g}{unit}, above {bound:g}" if value > bound else ""
 
-    def below(self, name: str, bound: float) -> str:
-        """Words on a recent value below a bound, else ""."""
-        value = self.recent(name)
-        return f"{name} is {value:.2g}, below {bound:g}" if value < bound else ""
-
     def _median(self, name: str, first: int) -> float:
         values = self.columns.get(name, ())[max(0, first) : first + WINDOW]
         numbers = [value for value in values if not math.isnan(value)]
         return median(numbers) if len(numbers) > WINDOW // 2 else math.nan
 
 
-def _number(value: Any) -> float:
-    return float(value) if isinstance(value, int | float) else math.nan
+class _Rule(NamedTuple):
+    """A check of the metrics and the advice that it gives."""
+
+    kind: str
+    evidence: Callable[[_History], str]
+    """Metrics, their values and thresholds in words; empty if the rule does not fire."""
+    advice: str
+    """Likely cause and remedy."""
+    collapse: bool
+    """True if the run is lost unless it changes, False if it only wastes compute."""
+    window: int
+    """Number of the last steps that it looks at; it does not fire before."""
 
 
-def _entropy_rise(history: _MetricHistory) -> str:
+RULES: list[_Rule] = []
+"""All rules."""
+
+
+def _rule(advice: str, *, collapse: bool = True, window: int = WINDOW) -> Callable[[Any], Any]:
+    """Decorator of a rule's evidence, whose name is its kind; see `_Rule`."""
+    return lambda evidence: RULES.append(
+        _Rule(evidence.__name__[1:], evidence, advice, collapse, window)
+    )
+
+
+@_rule(
+    "The policy moves too far within an update: lower --learning-rate, use a clip that bounds "
+    "the ratio (CPGD, or a dual clip), or larger minibatches"
+)
+def _ratio(history: _History) -> str:
+    """A ratio above 10 or below 0.01.
+
+    Every cap in use is below 10: 3 in CPGD's drift and dual clip, 10 in RPG's. A loss that is
+    linear in the ratio has the variance of the largest ratio. A small ratio is harmless to the
+    loss and only measures policy drift, hence the wider bound.
+    """
+    lowest = history.recent("policy/ratio_min")
+    is_low = f"policy/ratio_min is {lowest:.2g}, below 0.01" if lowest < 0.01 else ""
+    return history.above("policy/ratio_max", 10) or is_low
+
+
+@_rule(
+    "The updates are too large for the KL term or the clip to hold: lower --learning-rate, "
+    "clip, or raise beta or the drift coefficient"
+)
+def _kl(history: _History) -> str:
+    """A divergence of an update above 0.1 nats a token, where good runs stay below 0.01."""
+    unit = " nats a token"
+    return history.above("policy/kl_old", 0.1, unit) or history.above("policy/kl_ref", 1, unit)
+
+
+@_rule("Responses turn into noise: lower --learning-rate, or subtract the group's mean reward")
+def _entropy_rise(history: _History) -> str:
     """Entropy above three times its initial value, and at least 0.2 nats above it."""
     initial, recent = history.initial("policy/entropy"), history.recent("policy/entropy")
     if not recent > max(3 * initial, initial + 0.2):
@@ -98,7 +134,12 @@ def _entropy_rise(history: _MetricHistory) -> str:
     return f"policy/entropy is {recent:.3g} nats, {recent / initial:.1f} times that of the start"
 
 
-def _entropy_fall(history: _MetricHistory) -> str:
+@_rule(
+    "Sampling has become greedy: raise --clip-high above --clip-low (DAPO), lower "
+    "--learning-rate, check --temperature, or give more varied problems",
+    collapse=False,
+)
+def _entropy_fall(history: _History) -> str:
     """Entropy below 0.05 nats and a twentieth of its initial value, at an accuracy below 0.9.
 
     At a higher accuracy, low entropy is the normal end of learning; above 0.05 nats a token, groups
@@ -111,14 +152,22 @@ def _entropy_fall(history: _MetricHistory) -> str:
     return f"policy/entropy fell from {initial:.3g} to {recent:.2g} nats at accuracy {accuracy:.2f}"
 
 
-def _accuracy(history: _MetricHistory) -> str:
+@_rule(
+    "The policy has collapsed: look at the other warnings and at the responses, go back to a "
+    "checkpoint, and lower --learning-rate or add a clip"
+)
+def _accuracy(history: _History) -> str:
     """Accuracy below half of its best, where the best is above 0.1: a lower one may be luck."""
     best, recent = history.best("reward/accuracy"), history.recent("reward/accuracy")
     is_low = best > 0.1 and recent < best / 2
     return f"reward/accuracy fell from {best:.2f} to {recent:.2f}" if is_low else ""
 
 
-def _hacking(history: _MetricHistory) -> str:
+@_rule(
+    "The format reward is earned without right answers: lower its weight, or pay it only "
+    "with a right answer; look at the responses"
+)
+def _hacking(history: _History) -> str:
     """Accuracy down by a fifth while the format reward rises, or by half while it stays high."""
     initial, recent = history.initial("reward/format"), history.recent("reward/format")
     best, accuracy = history.best("reward/accuracy"), history.recent("reward/accuracy")
@@ -131,7 +180,11 @@ def _hacking(history: _MetricHistory) -> str:
     )
 
 
-def _shrinking(history: _MetricHistory) -> str:
+@_rule(
+    "Short responses earn as much, as with a format reward alone or without a clip: look at "
+    "the responses, clip (--clip-low, --clip-high), lower the weight of format"
+)
+def _shrinking(history: _History) -> str:
     """Responses below a third of their initial length without a gain in accuracy.
 
     Where a quarter or more of the first ones were cut off at the length limit, they have to become
@@ -146,7 +199,11 @@ def _shrinking(history: _MetricHistory) -> str:
     return f"{name} fell from {initial:.4g} to {recent:.4g} tokens"
 
 
-def _truncated(history: _MetricHistory) -> str:
+@_rule(
+    "Truncated responses earn no reward: raise --max-response-length, or use --overlong-buffer",
+    collapse=False,
+)
+def _truncated(history: _History) -> str:
     """At least half of the responses cut off at the length limit, before their answer.
 
     Not within the first two windows, in which a model may still learn the limit.
@@ -155,7 +212,13 @@ def _truncated(history: _MetricHistory) -> str:
     return f"response/truncated is {recent:.2f}, at least 0.5" if is_late and recent >= 0.5 else ""
 
 
-def _no_signal(history: _MetricHistory) -> str:
+@_rule(
+    "Groups of equal rewards have no advantage: if that goes on, choose easier or harder "
+    "problems, raise --group-size, or sample more with --max-generations",
+    collapse=False,
+    window=1,
+)
+def _no_signal(history: _History) -> str:
     """No optimizer step of the last update had a signal: there was nothing to learn."""
     if history.last("train/no_signal") != 1:
         return ""
@@ -164,108 +227,22 @@ def _no_signal(history: _MetricHistory) -> str:
     return f"no group with {kind}: nothing to learn (train/no_signal is 1)"
 
 
-class _Rule(NamedTuple):
-    """A check of the metrics and the advice that it gives."""
-
-    kind: str
-    evidence: Callable[[_MetricHistory], str]
-    """Metrics, their values and thresholds in words; empty if the rule does not fire."""
-    advice: str
-    """Likely cause and remedy."""
-    collapse: bool = True
-    """True if the run is lost unless it changes, False if it only wastes compute."""
-    window: int = WINDOW
-    """Number of the last steps that it looks at; it does not fire before."""
-
-
-RULES = (
-    # Every cap in use is below 10: 3 in CPGD's drift and dual clip, 10 in RPG's. A loss that is
-    # linear in the ratio has the variance of the largest ratio. A small ratio is harmless to the
-    # loss and only measures policy drift, hence the wider bound.
-    _Rule(
-        "ratio",
-        lambda history: (
-            history.above("policy/ratio_max", 10) or history.below("policy/ratio_min", 0.01)
-        ),
-        "The policy moves too far within an update: lower --learning-rate, use a clip that bounds "
-        "the ratio (CPGD, or a dual clip), or larger minibatches",
-    ),
-    # Successful runs nearly always stay below 0.01 nats a token per update.
-    _Rule(
-        "kl",
-        lambda history: (
-            history.above("policy/kl_old", 0.1, " nats a token")
-            or history.above("policy/kl_ref", 1, " nats a token")
-        ),
-        "The updates are too large for the KL term or the clip to hold: lower --learning-rate, "
-        "clip, or raise beta or the drift coefficient",
-    ),
-    _Rule(
-        "entropy_rise",
-        _entropy_rise,
-        "Responses turn into noise: lower --learning-rate, or subtract the group's mean reward",
-    ),
-    _Rule(
-        "entropy_fall",
-        _entropy_fall,
-        "Sampling has become greedy: raise --clip-high above --clip-low (DAPO), lower "
-        "--learning-rate, check --temperature, or give more varied problems",
-        collapse=False,
-    ),
-    _Rule(
-        "accuracy",
-        _accuracy,
-        "The policy has collapsed: look at the other warnings and at the responses, go back to a "
-        "checkpoint, and lower --learning-rate or add a clip",
-    ),
-    _Rule(
-        "hacking",
-        _hacking,
-        "The format reward is earned without right answers: lower its weight, or pay it only "
-        "with a right answer; look at the responses",
-    ),
-    _Rule(
-        "shrinking",
-        _shrinking,
-        "Short responses earn as much, as with a format reward alone or without a clip: look at "
-        "the responses, clip (--clip-low, --clip-high), lower the weight of format",
-    ),
-    _Rule(
-        "truncated",
-        _truncated,
-        "Truncated responses earn no reward: raise --max-response-length, or use --overlong-buffer",
-        collapse=False,
-    ),
-    _Rule(
-        "no_signal",
-        _no_signal,
-        "Groups of equal rewards have no advantage: if that goes on, choose easier or harder "
-        "problems, raise --group-size, or sample more with --max-generations",
-        collapse=False,
-        window=1,
-    ),
-    # In float32 sampler and trainer are about 1e-6 apart, but for updates between them.
-    _Rule(
-        "sampler",
-        lambda history: (
-            history.above("sampler/log_prob_diff_mean", 0.05, " nats")
-            if "staleness/age" not in history.columns
-            else ""
-        ),
-        "Sampler and trainer have different policies: check precision, weights, --top-p and "
-        "--top-k, or use --sampler-correction",
-        collapse=False,
-    ),
-    _Rule(
-        "skipped",
-        lambda history: (
-            "most of the last updates skipped a step (train/skipped)"
-            * (history.recent("train/skipped") > 0)
-        ),
-        "Gradients overflow: look at the loss and the ratios before, lower --learning-rate",
-    ),
+@_rule(
+    "Sampler and trainer have different policies: check precision, weights, --top-p and "
+    "--top-k, or use --sampler-correction",
+    collapse=False,
 )
-"""All rules."""
+def _sampler(history: _History) -> str:
+    """Log-probabilities 0.05 nats apart; about 1e-6 in float32, but for updates between them."""
+    is_stale = "staleness/age" in history.columns
+    return "" if is_stale else history.above("sampler/log_prob_diff_mean", 0.05, " nats")
+
+
+@_rule("Gradients overflow: look at the loss and the ratios before, lower --learning-rate")
+def _skipped(history: _History) -> str:
+    """Most updates skipped a step whose gradient was not finite."""
+    is_most = history.recent("train/skipped") > 0
+    return "most of the last updates skipped a step (train/skipped)" if is_most else ""
 
 
 @dataclass(frozen=True)
@@ -287,10 +264,8 @@ class CollapseWarning:
 
     def __str__(self) -> str:
         """One line."""
-        steps = (
-            f"steps {self.onset} to {self.step}" if self.onset < self.step else f"step {self.step}"
-        )
-        return f"{self.kind}, {steps}: {self.evidence}. {self.advice}"
+        steps = f"steps {self.onset} to" if self.onset < self.step else "step"
+        return f"{self.kind}, {steps} {self.step}: {self.evidence}. {self.advice}"
 
 
 def current_warnings(rows: Sequence[Row]) -> list[CollapseWarning]:
@@ -299,21 +274,32 @@ def current_warnings(rows: Sequence[Row]) -> list[CollapseWarning]:
     Args:
         rows: Metrics of all steps so far, in order, each with its `step`.
     """
-    return _warnings(rows, _MetricHistory.from_rows(rows))
+    return _warnings(rows, _History(_columns(rows), len(rows)))
 
 
 def all_warnings(rows: Sequence[Row]) -> list[CollapseWarning]:
     """Warnings of a whole run, each kind at its first detection."""
     warnings: dict[str, CollapseWarning] = {}
-    history = _MetricHistory.from_rows(rows)
+    columns = _columns(rows)
     for num_steps in range(1, len(rows) + 1):
-        for warning in _warnings(rows, replace(history, num_steps=num_steps)):
+        for warning in _warnings(rows, _History(columns, num_steps)):
             warnings.setdefault(warning.kind, warning)
     return list(warnings.values())
 
 
-def _warnings(rows: Sequence[Row], history: _MetricHistory) -> list[CollapseWarning]:
+def _columns(rows: Sequence[Row]) -> dict[str, list[float]]:
+    """Values of each metric at all steps."""
+    names = {name for row in rows for name in row}
+    values = {name: [row.get(name) for row in rows] for name in names}
+    return {
+        name: [float(v) if isinstance(v, int | float) else math.nan for v in column]
+        for name, column in values.items()
+    }
+
+
+def _warnings(rows: Sequence[Row], history: _History) -> list[CollapseWarning]:
     end = history.num_steps
+    found = ((rule, rule.evidence(history)) for rule in RULES if end >= rule.window)
     return [
         CollapseWarning(
             rule.kind,
@@ -323,8 +309,8 @@ def _warnings(rows: Sequence[Row], history: _MetricHistory) -> list[CollapseWarn
             evidence,
             rule.advice,
         )
-        for rule in RULES
-        if end >= rule.window and (evidence := rule.evidence(history))
+        for rule, evidence in found
+        if evidence
     ]
 
 

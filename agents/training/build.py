@@ -65,19 +65,17 @@ def build(
     Raises:
         AgentsError: The model, the device or an engine is not available.
     """
-    deepspeed, device = uses_deepspeed(run), local_device()
+    deepspeed, device, adapters = uses_deepspeed(run), local_device(), run.lora
     # DeepSpeed keeps float32 masters of what it trains in bfloat16; plain PyTorch does not.
     is_half = deepspeed and has_half_weights(run.dtype, device.type)
     dtype = torch.bfloat16 if is_half else torch.float32
     model, chat = _model(run, folder, device, dtype)
     # Copied before adapters are attached and DeepSpeed shards the weights.
-    adapters = run.lora
     base = copy.deepcopy(model) if needs_reference_model(refresh, adapters) else None
     # DeepSpeed may convert the weights, as its configuration says, and computes in their dtype.
     size = model.num_parameters()
     computed = None if deepspeed else computation_dtype(run.dtype, device, size)
-    policy = _policy(run, model, computed, adapters)
-    sampling = _sampling(run, chat)
+    policy, sampling = _policy(run, model, computed), _sampling(run, chat)
     optimization = Optimization(
         run.learning_rate,
         run.optimizer_steps(),
@@ -87,7 +85,13 @@ def build(
         learning_rate_schedule=run.learning_rate_schedule,
     )
     parts: Any = (policy, chat, sampling, optimization)
-    engine = _deepspeed(run, *parts) if deepspeed else TorchEngine(*parts)
+    engine: Any = None
+    if deepspeed:
+        from agents.engines.deepspeed import DeepSpeedEngine
+
+        engine = DeepSpeedEngine(*parts, read_json(run.deepspeed) if run.deepspeed else None)
+    else:
+        engine = TorchEngine(*parts)
     reference = None
     if refresh:
         reference = _reference(base and Policy(base, computed), engine, sampling, refresh)
@@ -115,9 +119,7 @@ def sampler_copy(run: Run, folder: str) -> TransformersSampler:
         use_deterministic_kernels(vllm=False)
     device = local_device()
     model, chat = _model(run, folder, device, torch.float32)
-    policy = _policy(
-        run, model, computation_dtype(run.dtype, device, model.num_parameters()), run.lora
-    )
+    policy = _policy(run, model, computation_dtype(run.dtype, device, model.num_parameters()))
     parts = policy, chat, _sampling(run, chat), run.max_response_length
     return TransformersSampler(*parts, run.sampler_batch_size)
 
@@ -139,15 +141,13 @@ def _sampling(run: Run, chat: Chat) -> Sampling:
     return Sampling(run.temperature, chat.banned, run.top_p, run.top_k)
 
 
-def _policy(
-    run: Run, model: Any, dtype: torch.dtype | None, adapters: dict[str, Any] | None
-) -> Policy:
+def _policy(run: Run, model: Any, dtype: torch.dtype | None) -> Policy:
     """Policy with the run's frozen parts, adapters and gradient checkpointing."""
     policy = Policy(model, dtype)
     if run.freeze_vision:
         policy.freeze_vision()
-    if adapters is not None:
-        lora.attach(model, adapters, run.seed)
+    if run.lora is not None:
+        lora.attach(model, run.lora, run.seed)
     if run.gradient_checkpointing:
         policy.checkpoint_activations()
     return policy
@@ -158,9 +158,8 @@ def _reference(
 ) -> ReferencePolicy:
     """Reference with a model of its own, or with the policy's adapters disabled."""
     if policy is not None:
-        return ReferencePolicy(
-            policy.model, lambda responses: policy(responses, sampling)[0], refresh
-        )
+        own = policy.model
+        return ReferencePolicy(own, lambda responses: policy(responses, sampling)[0], refresh)
 
     def log_prob(responses: Responses) -> PerToken:
         with lora.adapters_disabled(engine.policy.model):
@@ -173,9 +172,8 @@ def _teacher(
     run: Run, chat: Chat, dtype: torch.dtype, computed: torch.dtype | None, sampling: Sampling
 ) -> Teacher:
     """The model of `--teacher`; UsageError if it does not read the policy's tokens."""
-    folder, device = model_folder(str(run.teacher)), local_device()
-    trust: Any = {"trust_remote_code": run.trust_remote_code}
-    model, own = load_model(folder, device, dtype, run.max_pixels, **trust)
+    parts: Any = model_folder(str(run.teacher)), local_device(), dtype, run.max_pixels
+    model, own = load_model(*parts, trust_remote_code=run.trust_remote_code)
     vocabularies = [part.tokenizer.get_vocab() for part in (own, chat)]
     processors = [part.image_processor for part in (own, chat)]
     patches = [processor and processor.to_dict() for processor in processors]
@@ -199,15 +197,13 @@ def _sampler(run: Run, folder: str, sampling: Sampling, engine: Any) -> RolloutE
 
         # The trainer's weights are loaded before the first response.
         defaults = {"load_format": "dummy", "trust_remote_code": run.trust_remote_code}
-        if run.dtype != "auto":
-            defaults["dtype"] = run.dtype
+        defaults |= {} if run.dtype == "auto" else {"dtype": run.dtype}
         options = defaults | run.vllm
         overrides = options.get("hf_overrides", {})
         if run.float32_head and isinstance(overrides, dict):
             options["hf_overrides"] = {"head_dtype": "float32"} | overrides
-        return VLLMSampler(
-            folder, engine.chat, sampling, length, log_probs=log_probs, options=options
-        )
+        parts = folder, engine.chat, sampling, length
+        return VLLMSampler(*parts, log_probs=log_probs, options=options)
     _check_cache(run.model, engine.policy.model)
     parts = engine.policy, engine.chat, engine.sampling, length
     return TransformersSampler(*parts, run.sampler_batch_size, engine.unsharded)
@@ -247,12 +243,3 @@ def describe_engines(run: Run) -> str:
     device, num_ranks = local_device().type, ranks()[1]
     devices = f"{num_ranks} ranks, each on {device}" if num_ranks > 1 else device
     return f"{trainer} trains and {sampler} samples, on {devices}"
-
-
-def _deepspeed(
-    run: Run, policy: Policy, chat: Chat, sampling: Sampling, optimization: Optimization
-) -> Any:
-    from agents.engines.deepspeed import DeepSpeedEngine
-
-    config = read_json(run.deepspeed) if run.deepspeed else None
-    return DeepSpeedEngine(policy, chat, sampling, optimization, config)

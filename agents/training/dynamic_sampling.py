@@ -128,21 +128,15 @@ def balance_tokens(
     if engine.num_ranks == 1 or size < 1 or num % size:
         return responses, reward
     groups = split_groups(0, responses, reward)
-    counts = torch.tensor([[_count_tokens(group.responses) for group in groups]])
-    tokens = engine.all_gather(counts).tolist()
+    parts = [group.responses for group in groups]
+    counts = [len(part.prompts[0].token_ids) + int(part.present.sum()) for part in parts]
+    tokens = engine.all_gather(torch.tensor([counts])).tolist()
     assignment: list[list[Place]] = [[] for _ in tokens]
     for start in range(0, num, size):
-        minibatch = [counts[start : start + size] for counts in tokens]
-        for places, numbers in zip(
-            assignment, microbatches.balanced_groups(minibatch), strict=True
-        ):
+        balanced = microbatches.balanced_groups([row[start : start + size] for row in tokens])
+        for places, numbers in zip(assignment, balanced, strict=True):
             places += [(n // size, start + n % size) for n in numbers]
     return _rows(_exchange(groups, assignment, engine, patches))
-
-
-def _count_tokens(group: Responses) -> int:
-    """Tokens of the prompt and the responses."""
-    return len(group.prompts[0].token_ids) + int(group.present.sum())
 
 
 def concatenate(parts: Sequence[Responses]) -> Responses:
@@ -153,24 +147,17 @@ def concatenate(parts: Sequence[Responses]) -> Responses:
         tensors = [getattr(part, name) for part in parts]
         return torch.cat([pad(x, (0, width - x.shape[1])) if x.ndim > 1 else x for x in tensors])
 
-    tensors = {name: cat(name) for name in _TENSORS}
-    return Responses(
-        prompts=tuple(prompt for part in parts for prompt in part.prompts),
-        texts=tuple(text for part in parts for text in part.texts),
-        contexts=tuple(prompt for part in parts for prompt in part.contexts),
-        replies=tuple(replies for part in parts for replies in part.replies),
-        reward_parts=RewardParts(
-            {
-                name: torch.cat([part.reward_parts[name] for part in parts])
-                for name in parts[0].reward_parts
-            }
-        ),
-        **tensors,
-    )
+    values: dict[str, Any] = {name: cat(name) for name in _TENSORS}
+    for name in _TUPLES:
+        values[name] = tuple(value for part in parts for value in getattr(part, name))
+    values["reward_parts"] = RewardParts()
+    for name in parts[0].reward_parts:
+        values["reward_parts"][name] = torch.cat([part.reward_parts[name] for part in parts])
+    return Responses(**values)
 
 
-_OTHERS = ("prompts", "contexts", "replies", "texts", "reward_parts")
-_TENSORS = tuple(f.name for f in fields(Responses) if f.name not in _OTHERS)
+_TUPLES = ("prompts", "contexts", "replies", "texts")
+_TENSORS = tuple(f.name for f in fields(Responses) if f.name not in (*_TUPLES, "reward_parts"))
 
 
 def _rows(groups: Sequence[ResponseGroup]) -> tuple[Responses, Group]:
@@ -190,7 +177,7 @@ def _redistribute(
         deficit = max(0, share - count)
         own = [(rank, i) for i in range(min(share, count))]
         assignment.append(own + surplus[:deficit])
-        surplus = surplus[deficit:]
+        del surplus[:deficit]
     return _exchange(groups, assignment, engine, patches)
 
 
@@ -201,13 +188,11 @@ def _exchange(
     patches: Patches,
 ) -> list[ResponseGroup]:
     """The groups of this rank after those of all ranks have moved to where they are assigned."""
-    moves = sorted(
-        place for rank, places in enumerate(assignment) for place in places if place[0] != rank
-    )
+    moves = [p for rank, places in enumerate(assignment) for p in places if p[0] != rank]
     arrived: dict[Place, ResponseGroup] = {}
     if moves:
-        outgoing = [_pack(groups[i]) for rank, i in moves if rank == engine.rank]
-        arrived = dict(zip(moves, all_gather_object(outgoing, engine), strict=True))
+        outgoing = [_pack(groups[i]) for rank, i in sorted(moves) if rank == engine.rank]
+        arrived = dict(zip(sorted(moves), all_gather_object(outgoing, engine), strict=True))
     return [
         groups[i] if rank == engine.rank else _unpack(arrived[rank, i], patches)
         for rank, i in assignment[engine.rank]
@@ -216,11 +201,8 @@ def _exchange(
 
 def _pack(group: ResponseGroup) -> ResponseGroup:
     """A copy without views, since pickle would store the whole tensor behind each."""
-    values: dict[str, Any] = {name: getattr(group.responses, name).clone() for name in _TENSORS}
-    parts = group.responses.reward_parts.items()
-    values["reward_parts"] = RewardParts({name: part.clone() for name, part in parts})
-    responses = _with_prompts(replace(group.responses, **values), _smaller)
-    return replace(group, responses=responses, reward=group.reward.clone())
+    copy = concatenate([group.responses])
+    return replace(group, responses=_with_prompts(copy, _smaller), reward=group.reward.clone())
 
 
 def _with_prompts(responses: Responses, change: Callable[[Prompt], Prompt]) -> Responses:

@@ -50,14 +50,19 @@ def fitting(load: Load, budget: int) -> list[slice]:
     """Fewest slices of at most `budget` tokens each; a longer response has one of its own."""
     starts: list[int] = []
     total = 0
-    for i, (prompt, repeats, response) in enumerate(
-        zip(load.prompts, load.repeats, load.responses, strict=True)
-    ):
+    rows = zip(load.prompts, load.repeats, load.responses, strict=True)
+    for i, (prompt, repeats, response) in enumerate(rows):
         total += response + (0 if repeats else prompt)
         if not starts or total > budget:
             starts.append(i)
             total = prompt + response
     return [slice(*ends) for ends in zip(starts, [*starts[1:], len(load)], strict=True)]
+
+
+def by_count(num_responses: int, size: int) -> list[slice]:
+    """Slices of `size` responses; the last may have fewer."""
+    starts = range(0, num_responses, size)
+    return [slice(start, min(start + size, num_responses)) for start in starts]
 
 
 def cut(load: Load, budget: int, count: int = 1) -> list[slice]:
@@ -83,16 +88,10 @@ def cut(load: Load, budget: int, count: int = 1) -> list[slice]:
 def _split(load: Load, parts: list[slice]) -> list[slice]:
     """One slice more: the largest of several responses, halved as evenly as possible."""
     largest = max((part for part in parts if part.stop - part.start > 1), key=load.tokens)
-
-    def halves(middle: int) -> tuple[slice, slice]:
-        return slice(largest.start, middle), slice(middle, largest.stop)
-
-    middle = min(
-        range(largest.start + 1, largest.stop),
-        key=lambda middle: max(load.tokens(half) for half in halves(middle)),
-    )
-    place = parts.index(largest)
-    return [*parts[:place], *halves(middle), *parts[place + 1 :]]
+    start, stop, place = largest.start, largest.stop, parts.index(largest)
+    halves = [(slice(start, middle), slice(middle, stop)) for middle in range(start + 1, stop)]
+    most_even = min(halves, key=lambda both: max(map(load.tokens, both)))
+    return [*parts[:place], *most_even, *parts[place + 1 :]]
 
 
 def balanced_groups(tokens: Sequence[Sequence[int]]) -> list[list[int]]:
@@ -124,9 +123,3 @@ def balanced_groups(tokens: Sequence[Sequence[int]]) -> list[list[int]]:
         if gap - gap_after((outgoing, incoming)) <= MIN_GAIN * load(most):
             return groups
         most[most.index(outgoing)], least[least.index(incoming)] = incoming, outgoing
-
-
-def by_count(num_responses: int, size: int) -> list[slice]:
-    """Slices of `size` responses; the last may have fewer."""
-    starts = range(0, num_responses, size)
-    return [slice(start, min(start + size, num_responses)) for start in starts]

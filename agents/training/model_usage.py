@@ -28,6 +28,14 @@ def usage_section(
     kind = "images" if has_images else "words"
     template = Template((_HERE / f"usage_{kind}.md").read_text(encoding="utf-8"))
     texts, name = _texts(prompt), _prompt_name(prompt)
+    remark = "The prompt is that of the training."
+    if not texts:
+        remark = "The prompt of the training is not in them: they ask the bare question."
+    elif not name:
+        remark = (
+            "The prompt of the training has no name: the code for transformers has it, and the "
+            "command asks the bare question."
+        )
     options = [f"max_new_tokens={max_response_length}", "do_sample=False"]
     if chat.stop:
         options.append(f"stop_strings={json.dumps(list(chat.stop))}, tokenizer=tokenizer")
@@ -35,7 +43,7 @@ def usage_section(
     messages = _messages(chat, texts or ("", QUESTION), has_images)
     content = messages[-1]["content"]
     return template.substitute(
-        remark=_remark(texts, name),
+        remark=f" {remark}",
         flags=(f" --prompt {name}" if name else "") + " --trust-remote-code" * trust_remote_code,
         question=QUESTION,
         trust=", trust_remote_code=True" * trust_remote_code,
@@ -44,18 +52,6 @@ def usage_section(
         backend="pil" if is_pil else "torchvision",  # which resized the images of the training
         place=[part["type"] for part in content].index("image") if has_images else "",
     )
-
-
-def _remark(texts: tuple[str, str] | None, name: str | None) -> str:
-    """Sentence on the prompt, which follows another."""
-    if name:
-        return " The prompt is that of the training."
-    if texts:
-        return (
-            " The prompt of the training has no name: the code for transformers has it, and the "
-            "command asks the bare question."
-        )
-    return " The prompt of the training is not in them: they ask the bare question."
 
 
 def _prompt_name(prompt: PromptTemplate) -> str | None:

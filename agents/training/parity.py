@@ -4,13 +4,12 @@ A learner treats the sampler's responses as samples of the trainer's policy. If 
 prompt differently, or have different weights, training goes wrong without any error.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from agents.engines import RolloutEngine, TrainEngine, error_on_all_ranks
 from agents.engines.chat import Chat
@@ -31,9 +30,6 @@ with 8 bits, is 2 ** -9 of a logit, so hundredths of a nat where logits are abou
 mean less, since most tokens are nearly certain. Other weights or prompts differ by tenths of a nat
 and more. A single token may differ much by rounding alone, so the largest difference has no limit.
 """
-
-SETTINGS = ("sampling", "max_response_length", "log_probs")
-"""Attributes of a sampler that are set for the comparison."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +114,13 @@ def compare(
                 images = _first_problems(observations)["images"]
                 responses = _with_second_turn(responses, sampler, chat, images, engine.rank)
     difference = (engine.forward(responses)[0].cpu() - responses.sampler_log_prob)[responses.mask]
-    return _all_ranks(engine, len(responses), difference.abs().double())
+    difference = difference.abs().double()
+    local = torch.tensor([[len(responses), len(difference), difference.sum()]], dtype=torch.float64)
+    num_prompts, num_tokens, total = engine.all_gather(local).sum(0).tolist()
+    # Also on a rank without tokens: an all-gather waits for every rank.
+    largest = engine.all_gather(torch.cat([difference, difference.new_zeros(1)]).max()[None]).max()
+    mean = total / max(1.0, num_tokens)
+    return Parity(int(num_prompts), int(num_tokens), mean, largest.item())
 
 
 def _respond(
@@ -147,14 +149,6 @@ def _with_second_turn(
     return joined([responses, later], [(reply,) for reply in replies])
 
 
-def _all_ranks(engine: TrainEngine, num_prompts: int, difference: Tensor) -> Parity:
-    local = [float(num_prompts), float(len(difference)), difference.sum().item()]
-    sums = engine.all_gather(torch.tensor([local], dtype=torch.float64)).sum(0).tolist()
-    # Also on a rank without tokens: an all-gather waits for every rank.
-    largest = engine.all_gather(torch.cat([difference, difference.new_zeros(1)]).max()[None]).max()
-    return Parity(int(sums[0]), int(sums[1]), sums[2] / max(1.0, sums[1]), largest.item())
-
-
 def _check_prompts(actual: Sequence[Prompt], expected: Sequence[Prompt]) -> None:
     """Raises ParityError for prompts of the sampler that differ from the trainer's."""
     for number, (one, other) in enumerate(zip(actual, expected, strict=True), 1):
@@ -167,39 +161,35 @@ def _check_prompts(actual: Sequence[Prompt], expected: Sequence[Prompt]) -> None
                 f"as {len(other.token_ids)}, and they differ from token {place} on: check their "
                 "tokenizers, chat templates and image sizes"
             )
-        if _grid(one) != _grid(other):
+        grids = [p.image_grid_thw for p in (one, other)]
+        ours, theirs = ([] if grid is None else grid.tolist() for grid in grids)
+        if ours != theirs:
             raise ParityError(
-                f"the sampler cuts the images of prompt {number} into {_grid(one)} patches, the "
-                f"trainer into {_grid(other)}: check their image processors"
+                f"the sampler cuts the images of prompt {number} into {ours} patches, the "
+                f"trainer into {theirs}: check their image processors"
             )
-
-
-def _grid(prompt: Prompt) -> list[list[int]]:
-    return [] if prompt.image_grid_thw is None else prompt.image_grid_thw.tolist()
 
 
 def _first_problems(observations: Mapping[str, Sequence]) -> dict[str, tuple]:
     """The first problems, without repetitions."""
     questions, images = observations["question"], observations["images"]
-    rows = [
-        row
-        for row in range(len(questions))
-        if row == 0 or questions[row] != questions[row - 1] or images[row] is not images[row - 1]
-    ][:NUM_PROBLEMS]
+    pairs = list(zip(questions, map(id, images), strict=True))
+    rows = [row for row, pair in enumerate(pairs) if row == 0 or pair != pairs[row - 1]]
+    rows = rows[:NUM_PROBLEMS]
     return {name: tuple(values[row] for row in rows) for name, values in observations.items()}
 
 
 @contextmanager
 def _untruncated(sampler: RolloutEngine) -> Iterator[None]:
     """Sampler without truncated distributions, with log-probabilities and short responses."""
+    changes: dict[str, Callable[[Any], Any]] = {
+        "sampling": lambda sampling: replace(sampling, top_p=1.0, top_k=0),
+        "max_response_length": lambda length: min(length, MAX_TOKENS),
+        "log_probs": lambda given: True,
+    }
     attributes = vars(sampler)
-    original = {name: attributes[name] for name in SETTINGS if name in attributes}
-    if "sampling" in original:
-        attributes["sampling"] = replace(original["sampling"], top_p=1.0, top_k=0)
-    if "max_response_length" in original:
-        attributes["max_response_length"] = min(original["max_response_length"], MAX_TOKENS)
-    if "log_probs" in original:
-        attributes["log_probs"] = True
+    original = {name: attributes[name] for name in changes if name in attributes}
+    attributes.update({name: changes[name](value) for name, value in original.items()})
     try:
         yield
     finally:

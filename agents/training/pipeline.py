@@ -19,8 +19,7 @@ from agents.learner import Learner
 from agents.monitoring.logs import RunLog
 from agents.monitoring.timing import Clock
 from agents.training.build import sampler_copy
-from agents.training.contexts import with_contexts
-from agents.training.rollouts import Rollout, sample_rollout
+from agents.training.rollouts import Rollout, sample_rollout, with_contexts
 from agents.training.setup import length_penalty
 from agents.training.state import RunState
 
@@ -43,18 +42,12 @@ class InTurn:
             clock: Measures sampling and grading.
             history: For a learner with a curriculum.
         """
-        state, log = self._state, self._log
+        state, log, engines = self._state, self._log, self._state.engines
         self._observations = pose(state, self._observations, history)
+        show = partial(log.activity, "sampling", total=state.envs.num_envs)
         for number in range(state.run.max_generations):
-            rollout = sample(
-                state,
-                state.engines.sampler,
-                self._observations,
-                (state.step + 1, number),
-                clock,
-                engine=state.engines.train,
-                on_response=lambda done: log.activity("sampling", done, state.envs.num_envs),
-            )
+            parts = engines.sampler, self._observations, (state.step + 1, number), clock
+            rollout = sample(state, *parts, engine=engines.train, on_response=show)
             self._observations = rollout.next_observations
             yield rollout
 
@@ -88,7 +81,7 @@ class Ahead:
         self._producer = ThreadPoolExecutor(1, "sampling")
         self._pending: deque[Future[tuple[Rollout, dict[str, float]]]] = deque()
         self._waits: list[tuple[float, float, float]] = []
-        self._start()
+        self.restart()
         self._sampler: Any = state.engines.sampler
         if state.run.vllm_server is not None:
             self._sampler.use_own_group()
@@ -114,8 +107,8 @@ class Ahead:
         with clock("wait"), error_on_all_ranks(state.engines.train, "sampling"):
             rollout, seconds = self._pending.popleft().result()
         clock.seconds |= seconds
-        waits = clock.seconds["wait"], seconds["sampler_wait"]
-        self._waits.append((time.perf_counter(), *waits))
+        now = time.perf_counter()
+        self._waits.append((now, clock.seconds["wait"], seconds["sampler_wait"]))
         yield rollout
 
     def update_weights(self) -> None:
@@ -137,26 +130,17 @@ class Ahead:
 
     def restart(self) -> None:
         """Begins anew where the state of the run is."""
-        self._start()
+        self._observations, self._idle_since = reset(self._state), time.perf_counter()
 
     def close(self) -> None:
         """Ends the sampler; rollouts under way are lost, and a resumed run samples them anew."""
         self._producer.shutdown(wait=False, cancel_futures=True)
         self._sampler.close()
         self._producer.shutdown()
-        if line := self._summary():
-            self._log.say(line)
-
-    def _summary(self) -> str:
-        """The share of the time that each side has waited, the first step left out."""
-        if len(self._waits) < 2:
-            return ""
-        ends, *waits = zip(*self._waits, strict=True)
-        trainer, sampler = (sum(part[1:]) / (ends[-1] - ends[0]) for part in waits)
-        return f"waits: trainer {trainer:.0%}, sampler {sampler:.0%} of the time"
-
-    def _start(self) -> None:
-        self._observations, self._idle_since = reset(self._state), time.perf_counter()
+        if len(self._waits) > 1:  # of which the first step is left out
+            ends, *waits = zip(*self._waits, strict=True)
+            trainer, sampler = (sum(part[1:]) / (ends[-1] - ends[0]) for part in waits)
+            self._log.say(f"waits: trainer {trainer:.0%}, sampler {sampler:.0%} of the time")
 
     def _sample(self, step: int, weights: Weights) -> tuple[Rollout, dict[str, float]]:
         """Samples and grades the rollout of a step, in the producer's thread, on one rank."""
@@ -191,19 +175,10 @@ def sample(
         options: Of `sample_rollout`.
     """
     run, context = state.run, state.learner.second_context
-    step, index = number
-    seed = run.seed, step, state.engines.train.rank, index
-    rollout = sample_rollout(
-        state.envs,
-        sampler,
-        observations,
-        seed,
-        clock,
-        length_penalty=length_penalty(run),
-        max_prompt_length=run.max_prompt_length,
-        engine=engine,
-        **options,
-    )
+    seed = run.seed, number[0], state.engines.train.rank, number[1]
+    options |= {"length_penalty": length_penalty(run), "max_prompt_length": run.max_prompt_length}
+    parts = state.envs, sampler, observations, seed, clock
+    rollout = sample_rollout(*parts, engine=engine, **options)
     if context is None or context.view is None:
         return rollout
     return with_contexts(rollout, context.view, run.group_size, sampler, seed, engine)

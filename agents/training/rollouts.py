@@ -15,12 +15,14 @@ from torch import Tensor
 from agents.engines import RolloutEngine, TrainEngine, error_on_all_ranks
 from agents.engines.sampling import check_prompt_lengths
 from agents.episodes import Episodes
-from agents.errors import PromptLengthError, typed_errors
+from agents.errors import PromptLengthError, UsageError, typed_errors
 from agents.monitoring.timing import Clock
 from agents.rollout import Group, Prompt, Responses, RewardParts
+from agents.views import AnsweredGroup, Observation, View
 
 Observations = Mapping[str, Sequence[Any]]
 EXCEEDS = "exceeds --max-prompt-length {}"
+COLUMNS = ("system", "question", "images")
 ROUNDS = 20
 """Times that problems of a batch are replaced before too long prompts are an error."""
 
@@ -55,11 +57,10 @@ class Rollout:
                 where one does not apply.
         """
         values = {name: np.nan_to_num(self.infos[name]) for name in parts}
-        if parts:
-            values["overlong_penalty"] = self.overlong_penalties
-        parts_by_name = {name: _float32(value) for name, value in values.items()}
-        responses = replace(self.responses, reward_parts=RewardParts(parts_by_name))
+        values |= {"overlong_penalty": self.overlong_penalties} if parts else {}
+        own = RewardParts({name: _float32(value) for name, value in values.items()})
         reward, accuracy = _float32(self.rewards), _float32(self.infos["accuracy"])
+        responses = replace(self.responses, reward_parts=own)
         return responses, reward.view(-1, size), accuracy.view(-1, size)
 
     def summary(self) -> str:
@@ -100,7 +101,6 @@ def sample_rollout(  # noqa: PLR0913 - optional ones are keywords, and no caller
         engine: Of this rank; None for a process alone.
     """
     together = partial(error_on_all_ranks, engine, "a rollout")
-    counts = itertools.count(1)
 
     def submit(index: int, response: str) -> None:
         envs.submit(index, response)
@@ -120,9 +120,8 @@ def sample_rollout(  # noqa: PLR0913 - optional ones are keywords, and no caller
             episodes.step(actions)
         clock.add("tools" if episodes.goes_on else "grade", time.perf_counter() - start)
     responses = episodes.responses()
-    penalties = np.zeros(len(responses))
-    if length_penalty:
-        penalties += [length_penalty(length) for length in responses.sizes.tolist()]
+    penalty = length_penalty or (lambda length: 0.0)
+    penalties = np.array([penalty(length) for length in responses.sizes.tolist()])
     parts = episodes.infos, episodes.observations, num_left_out, envs.position
     rewards = episodes.rewards + penalties
     return Rollout(observations, responses, rewards, penalties, *parts, episodes.counts)
@@ -142,16 +141,87 @@ def encode(
     Raises:
         PromptLengthError: Most prompts are too long.
     """
-    rounds, words = 0, EXCEEDS.format(max_length)
+    rounds = 0
     while True:
         try:
             prompts = sampler.encode(observations)
-            check_prompt_lengths(prompts, max_length or math.inf, words)
+            check_prompt_lengths(prompts, max_length or math.inf, EXCEEDS.format(max_length))
             return observations, prompts
         except PromptLengthError as error:
             if rounds == ROUNDS:
                 raise
             observations, rounds = envs.leave_out(error.reasons), rounds + 1
+
+
+def with_contexts(
+    rollout: Rollout,
+    view: View,
+    group_size: int,
+    sampler: RolloutEngine,
+    seed: tuple[int, ...],
+    engine: TrainEngine | None = None,
+) -> Rollout:
+    """The rollout, its responses with the contexts that a view gives them.
+
+    A context that is too long for the model is none. An error on one rank is one on all.
+
+    Args:
+        rollout: Of this rank.
+        view: From a group to an observation for each response.
+        group_size: Responses of a group.
+        sampler: Encodes the observations.
+        seed: Of the view's random choices; that of a group has its number besides.
+        engine: Of this rank; None for a process alone.
+
+    Raises:
+        UsageError: The view gives another number of observations than a group has responses.
+    """
+    with error_on_all_ranks(engine, "the view"):
+        views: list[Observation | None] = []
+        for number in range(len(rollout.responses) // group_size):
+            own = view(_group(rollout, number, group_size, seed))
+            if len(own) != group_size:
+                raise UsageError(
+                    f"the view gives {len(own)} observations for a group of {group_size} "
+                    "responses: give one, or None, for each"
+                )
+            views += own
+        contexts = _encode_views(sampler, views)
+    pairs = zip(contexts, rollout.responses.prompts, strict=True)
+    responses = replace(
+        rollout.responses,
+        contexts=tuple(context or prompt for context, prompt in pairs),
+        distilled=torch.tensor([context is not None for context in contexts]),
+    )
+    return replace(rollout, responses=responses)
+
+
+def _group(rollout: Rollout, number: int, size: int, seed: tuple[int, ...]) -> AnsweredGroup:
+    """A group of a rollout, with what the environment tells of each response."""
+    rows, infos = slice(number * size, (number + 1) * size), rollout.infos.items()
+    columns: Any = {name: x for name, x in infos if isinstance(x, np.ndarray)}
+    return AnsweredGroup(
+        {name: rollout.observations[name][rows.start] for name in COLUMNS},
+        rollout.responses.texts[rows],
+        rollout.rewards[rows].tolist(),
+        {name: x[rows] for name, x in columns.items() if len(x) == len(rollout.responses)},
+        (*seed, number),
+    )
+
+
+def _encode_views(
+    sampler: RolloutEngine, views: Sequence[Observation | None]
+) -> Sequence[Prompt | None]:
+    """Prompts of observations; None where there is none, and where it is too long."""
+    given: Any = [view for view in views if view is not None]
+    if not given:
+        return [None] * len(views)
+    try:
+        prompts = iter(sampler.encode({name: [view[name] for view in given] for name in COLUMNS}))
+    except PromptLengthError as error:
+        fits = iter([row not in error.reasons for row in range(len(given))])
+        return _encode_views(sampler, [view if view and next(fits) else None for view in views])
+    return [None if view is None else next(prompts) for view in views]
 
 
 def reward_metrics(
@@ -187,7 +257,6 @@ def _columns(rollout: Rollout, names: Sequence[str]) -> dict[str, np.ndarray]:
 
 def count(rollouts: Sequence[Rollout], engine: TrainEngine) -> tuple[int, int]:
     """Response tokens, and problems left out, of all ranks."""
-    tokens = sum(int(rollout.responses.sizes.sum()) for rollout in rollouts)
-    left_out = sum(rollout.num_left_out for rollout in rollouts)
-    counts = engine.all_gather(torch.tensor([[tokens, left_out]])).sum(0)
-    return int(counts[0]), int(counts[1])
+    rows = [[int(each.responses.sizes.sum()), each.num_left_out] for each in rollouts]
+    tokens, left_out = engine.all_gather(torch.tensor(rows)).sum(0).tolist()
+    return tokens, left_out

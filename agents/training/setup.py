@@ -52,15 +52,6 @@ from reasonenv.registration import find
 
 CAP = 2.0
 """Of the importance weights where the sampler is another policy than the trainer's."""
-PADDED = (
-    "the responses of this model are padded, not packed, because some layers are not attention: "
-    "in a batch, a short response costs as much as the longest"
-)
-
-AUTOCAST = (
-    "matrix products are computed in bfloat16, from weights in float32; --dtype float32 is "
-    "more exact, and slower"
-)
 
 
 def prepare(run: Run, learner: Learner) -> RunState:
@@ -83,8 +74,7 @@ def prepare(run: Run, learner: Learner) -> RunState:
         )
     print_once(summary(run, learner, checkpoint))
     print_once(line)
-    if checkpoint:
-        print_once(describe_changes(folder, settings))
+    print_once(describe_changes(folder, settings) if checkpoint else "")
     num_threads = last_num_threads(folder) if checkpoint else None
     if run.staleness and run.vllm_server is None:
         share_threads(2)
@@ -93,8 +83,7 @@ def prepare(run: Run, learner: Learner) -> RunState:
         num_threads = num_threads or torch.get_num_threads()
     keep_freed_memory()
     print_once(set_threads(num_threads))
-    if checkpoint:
-        print_once(grader_change(folder, VERSION))
+    print_once(grader_change(folder, VERSION) if checkpoint else "")
     with ExitStack() as stack:  # closes everything after an error
         envs, splits = make_envs(run)
         stack.enter_context(closing(envs))
@@ -107,9 +96,8 @@ def prepare(run: Run, learner: Learner) -> RunState:
             engines.reference.is_policy = False  # no update counts the steps of a mere teacher
         stack.enter_context(closing(engines.sampler))
         check_turns(run, learner, envs.tools, engines.chat)
-        lines = keep_short_problems(envs, engines.chat, run.max_prompt_length)
-        for line in (*model_lines(engines), *lines):
-            print_once(line)
+        lines = _keep_short_problems(envs, engines.chat, run.max_prompt_length)
+        print_once("\n".join((*_model_lines(engines), *lines)))
         state = RunState(run, learner, folder, envs, engines, splits)
         state.resume(checkpoint)
         print_once(str(check_parity(state)))
@@ -123,13 +111,13 @@ def with_correction(run: Run, learner: Learner) -> tuple[Learner, str]:
     Returns:
         The learner; and a line that says so, or "".
     """
-    is_cut = run.top_p < 1 or run.top_k > 0
-    is_other = is_cut or run.staleness > 0
-    if learner.sampler_correction is not None or not is_other or not run.sampler_log_probs:
-        return learner, ""
-    reason = "top_p and top_k cut the sampler off"
-    if not is_cut:
+    reason = ""
+    if run.top_p < 1 or run.top_k > 0:
+        reason = "top_p and top_k cut the sampler off"
+    elif run.staleness > 0:
         reason = f"rollouts are sampled ahead, --staleness {run.staleness}"
+    if learner.sampler_correction is not None or not reason or not run.sampler_log_probs:
+        return learner, ""
     return replace(learner, sampler_correction=CAP), (
         f"sampler correction: {CAP:g}, since {reason}; --sampler-correction uncorrected for none"
     )
@@ -137,19 +125,17 @@ def with_correction(run: Run, learner: Learner) -> tuple[Learner, str]:
 
 def check_staleness(run: Run, learner: Learner) -> None:
     """Raises UsageError for a run that cannot sample ahead of its updates."""
-    is_shared = run.vllm_server is None and (uses_vllm(run.sampler) or uses_deepspeed(run))
-    reasons = {
-        f"--max-generations {run.max_generations} chooses from rollouts of all ranks: give 1": (
-            run.max_generations > 1
-        ),
-        f"the curriculum of {type(learner).__name__} reads the steps before": (
-            type(learner).curriculum is not Learner.curriculum
-        ),
-        "a vLLM server samples beside it, or a copy of the model beside one process of PyTorch: "
-        "give --vllm-server, or --engine torch --sampler transformers": is_shared,
-    }
-    if run.staleness and any(reasons.values()):
-        reason = next(reason for reason, holds in reasons.items() if holds)
+    reason, number = "", run.max_generations
+    if number > 1:
+        reason = f"--max-generations {number} chooses from rollouts of all ranks: give 1"
+    elif type(learner).curriculum is not Learner.curriculum:
+        reason = f"the curriculum of {type(learner).__name__} reads the steps before"
+    elif run.vllm_server is None and (uses_vllm(run.sampler) or uses_deepspeed(run)):
+        reason = (
+            "a vLLM server samples beside it, or a copy of the model beside one process of "
+            "PyTorch: give --vllm-server, or --engine torch --sampler transformers"
+        )
+    if run.staleness and reason:
         raise UsageError(f"--staleness {run.staleness} with what takes turns: {reason}")
 
 
@@ -171,13 +157,10 @@ def check_turns(run: Run, learner: Learner, tools: Any, chat: Chat) -> None:
     """
     if tools is None:
         return
-    reasons = {
-        f"--staleness {run.staleness}": run.staleness > 0,
-        f"{type(learner).__name__}, whose teacher reads another prompt": (
-            learner.second_context is not None
-        ),
-    }
-    for reason in (reason for reason, holds in reasons.items() if holds):
+    reason = f"--staleness {run.staleness}" if run.staleness else ""
+    if learner.second_context is not None:
+        reason = f"{type(learner).__name__}, whose teacher reads another prompt"
+    if reason:
         raise UsageError(
             f"{run.env} has episodes of several turns, which do not go with {reason}; "
             "--env-options '{\"max_calls\": 0}' poses it without tools"
@@ -196,9 +179,8 @@ def check_learner(run: Run, learner: Learner) -> None:
     """
     is_vllm = run.vllm_server is not None or uses_vllm(run.sampler)
     if learner.uses_sampler and is_vllm and not run.sampler_log_probs:
-        correction = learner.sampler_correction
-        name = type(learner).__name__
-        what = name if correction is None else f"--sampler-correction {correction}"
+        what, correction = type(learner).__name__, learner.sampler_correction
+        what = what if correction is None else f"--sampler-correction {correction}"
         raise UsageError(
             f"{what} needs the log-probabilities of the sampler: drop it, or --no-sampler-log-probs"
         )
@@ -226,13 +208,19 @@ def check_best(metric: str | None, splits: Sequence[str]) -> None:
         raise UsageError(f"--keep-best {short(metric)} is no metric of an evaluation: {there}")
 
 
-def model_lines(engines: Engines) -> Iterator[str]:
+def _model_lines(engines: Engines) -> Iterator[str]:
     """Lines on a model that is not like most: its number format, attention or chat template."""
     policy = engines.policy
     if policy.dtype != policy.model.dtype:
-        yield AUTOCAST
+        yield (
+            "matrix products are computed in bfloat16, from weights in float32; --dtype float32 is "
+            "more exact, and slower"
+        )
     if not policy.packs:
-        yield PADDED
+        yield (
+            "the responses of this model are padded, not packed, because some layers are not "
+            "attention: in a batch, a short response costs as much as the longest"
+        )
     yield from engines.chat.remarks()
 
 
@@ -283,11 +271,8 @@ def length_penalty(run: Run) -> Callable[[int], float] | None:
 
     Source: Yu et al., DAPO (arXiv:2503.14476), eq. 13.
     """
-    if not run.overlong_buffer:
-        return None
-    return partial(
-        rewards.overlong_penalty, max_length=run.max_response_length, buffer=run.overlong_buffer
-    )
+    limits = {"max_length": run.max_response_length, "buffer": run.overlong_buffer}
+    return partial(rewards.overlong_penalty, **limits) if run.overlong_buffer else None
 
 
 def check_parity(state: RunState) -> Parity:
@@ -303,8 +288,8 @@ def check_parity(state: RunState) -> Parity:
     parts = engines.train, engines.sampler, engines.chat, observations
     result = parity.compare(*parts, has_turns=state.envs.tools is not None)
     dtypes = engines.policy.dtype, getattr(engines.sampler, "dtype", torch.float32)
-    tolerance = run.parity_tolerance
-    result.check(parity.tolerance(*dtypes) if tolerance is None else tolerance)
+    given = run.parity_tolerance
+    result.check(parity.tolerance(*dtypes) if given is None else given)
     return result
 
 
@@ -339,7 +324,7 @@ def make_envs(run: Run) -> tuple[Any, tuple[str, ...]]:
     return envs, tuple(evaluation_splits(run, options)) if run.num_test_problems else ()
 
 
-def keep_short_problems(envs: Any, chat: Chat, max_length: int | None) -> list[str]:
+def _keep_short_problems(envs: Any, chat: Chat, max_length: int | None) -> list[str]:
     """Takes problems whose words alone exceed `max_length` tokens from `envs`; lines on them."""
     problems, lines = envs.problems, {}
     if max_length is None or len(problems) > LONGEST_SPLIT:

@@ -1,14 +1,19 @@
 """State of a run: environment, engines, position, checkpoints and evaluations."""
 
 import sys
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor
 
 from agents.cli.settings import Run
 from agents.engines.chat_template import check_template
+from agents.engines.pretrained import checkpoint_errors, checkpoint_path
 from agents.engines.sampler_process import Weights, trained_weights
 from agents.evaluate.evaluator import EvaluationTask, evaluate
 from agents.learner import Learner
@@ -20,8 +25,10 @@ from agents.storage.model_card import write_model_card
 from agents.training.build import Engines
 from agents.training.model_usage import usage_section
 from agents.training.update import Passes
-from agents.training.versions import load_versions, save_versions
 from reasonenv.console import print_line
+
+VERSIONS = "versions.safetensors"
+"""File of a checkpoint with the weights by which rollouts under way are sampled."""
 
 
 @dataclass
@@ -61,13 +68,13 @@ class RunState:
         They are all weights for a server, else those that are trained; every rank calls it.
         """
         if self.run.staleness:
-            oldest = self.version(self.step + 1)
+            oldest, engine = self.version(self.step + 1), self.engines.train
             self.versions = {v: weights for v, weights in self.versions.items() if v >= oldest}
             weights: Any = trained_weights(self.engines.policy).items()
             if self.run.vllm_server is not None:
-                weights = self.engines.train.checkpoint_weights()
+                weights = engine.checkpoint_weights()
             # Copies on the host, which later updates leave as they are.
-            copies = {n: w.to("cpu", copy=True) for n, w in weights if self.engines.train.rank == 0}
+            copies = {n: w.to("cpu", copy=True) for n, w in weights if engine.rank == 0}
             self.versions[self.step] = copies
 
     @property
@@ -77,28 +84,23 @@ class RunState:
 
     def identity(self) -> dict[str, Any]:
         """Values that must be equal in a checkpoint and a run that resumes from it."""
-        return {
-            "learner": type(self.learner).__name__,
-            "model": checkpoints.fingerprint(
-                self.engines.policy.model.state_dict(keep_vars=True).items()
-            ),
-        }
+        weights = self.engines.policy.model.state_dict(keep_vars=True).items()
+        return {"learner": type(self.learner).__name__, "model": checkpoints.fingerprint(weights)}
 
     def save(self) -> None:
         """Writes the checkpoint of this step; every rank calls it."""
-        engine, reference = self.engines.train, self.engines.reference
+        run, engines, state = self.run, self.engines, {"num_ranks": self.engines.train.num_ranks}
+        state |= {"position": self.position, "num_rollbacks": self.num_rollbacks}
 
         def write(folder: Path) -> None:
-            engine.save(folder)
-            if reference and engine.rank == 0:
-                reference.save(folder)
-            if engine.rank == 0:
-                if self.run.staleness:
+            engines.train.save(folder)
+            if engines.train.rank == 0:
+                if engines.reference:
+                    engines.reference.save(folder)
+                if run.staleness:
                     save_versions(folder, self.versions, self.step)
-                length = self.run.max_response_length
-                trust = self.run.trust_remote_code
-                prompt = self.envs.instruction
-                usage = usage_section(self.engines.chat, prompt, length, trust_remote_code=trust)
+                parts = engines.chat, self.envs.instruction, run.max_response_length
+                usage = usage_section(*parts, trust_remote_code=run.trust_remote_code)
                 write_model_card(folder, self.folder, self.step, usage)
 
         with self.save_interval.action():
@@ -106,26 +108,19 @@ class RunState:
                 self.folder,
                 self.step,
                 write,
-                {
-                    **self.identity(),
-                    "num_ranks": engine.num_ranks,
-                    "position": self.position,
-                    "num_rollbacks": self.num_rollbacks,
-                },
-                keep=self.run.keep_checkpoints,
-                every=self.run.save_every,
+                self.identity() | state,
+                keep=run.keep_checkpoints,
+                every=run.save_every,
                 best=self.best_step(),
-                rank=engine.rank,
+                rank=engines.train.rank,
                 barrier=self.barrier,
             )
 
     def best_step(self) -> int | None:
         """Step of the best checkpoint so far by `--keep-best`; None without one."""
-        if not self.run.keep_best:
-            return None
         # A run that is resumed with --keep-best has no checkpoints of many earlier evaluations.
-        kept = {*checkpoints.steps(self.folder), self.step}
-        return best_step(self.folder, self.run.keep_best, kept)
+        kept, metric = {*checkpoints.steps(self.folder), self.step}, self.run.keep_best
+        return best_step(self.folder, metric, kept) if metric else None
 
     def resume(self, checkpoint: Path | None) -> None:
         """Loads the checkpoint that rank 0 gives; every rank calls it.
@@ -173,16 +168,11 @@ class RunState:
         """Accuracy on each evaluation split that has none at this step; ranks share problems."""
         rows = read_steps(self.folder / "evaluations.jsonl")
         done = {row["split"] for row in rows if row["step"] == self.step}
+        names = "env", "env_options", "data", "seed"
+        options: dict[str, Any] = {name: getattr(self.run, name) for name in names}
+        options["num_problems"] = self.run.num_test_problems
         for split in (split for split in self.splits if not self.broadcast(split in done)):
-            run = self.run
-            task = EvaluationTask(
-                env=run.env,
-                split=split,
-                env_options=run.env_options,
-                data=run.data,
-                num_problems=run.num_test_problems,
-                seed=run.seed,
-            )
+            task = EvaluationTask(split=split, **options)
             with log.pause(f"step {self.step}: evaluating {split}") as progress:
                 result = evaluate(self.engines.sampler, task, self.engines.train, progress)
             log.write_evaluation(self.step, result.summary())
@@ -191,16 +181,11 @@ class RunState:
     def is_evaluation_due(self) -> bool:
         """True at the intervals of the settings, and before the first and after the last step."""
         every = self.run.evaluate_every
-        return self.step in (0, self.run.num_steps) or bool(every and self.step % every == 0)
+        return self.step in (0, self.run.num_steps) or (every > 0 and self.step % every == 0)
 
     def passes(self) -> Passes:
         """Minibatches, microbatches and epochs of an update."""
-        return Passes(
-            minibatch_size=self.run.minibatch_size,
-            microbatch_size=self.run.microbatch_size,
-            tokens_per_microbatch=self.run.tokens_per_microbatch,
-            epochs=self.run.epochs,
-        )
+        return Passes(**{field.name: getattr(self.run, field.name) for field in fields(Passes)})
 
     def broadcast(self, value: int) -> int:
         """The value of rank 0; every rank calls this."""
@@ -213,3 +198,25 @@ class RunState:
     def barrier(self) -> None:
         """Waits for all ranks."""
         self.any(False)
+
+
+def save_versions(folder: Path, versions: Mapping[int, Weights], step: int) -> None:
+    """Writes the weights of the updates before `step`, whose own are those of the checkpoint."""
+    earlier = [(v, weights.items()) for v, weights in versions.items() if v < step]
+    tensors = {f"{v}/{name}": weight for v, items in earlier for name, weight in items}
+    save_file(tensors, folder / VERSIONS)
+
+
+def load_versions(folder: Path) -> dict[int, Weights]:
+    """The weights of `save_versions`, by update.
+
+    Raises:
+        CheckpointError: The file is missing or damaged.
+    """
+    path = checkpoint_path(folder, VERSIONS)
+    versions: dict[int, dict[str, Tensor]] = defaultdict(dict)
+    with checkpoint_errors(path):
+        for key, weight in load_file(path).items():
+            version, _, name = key.partition("/")
+            versions[int(version)][name] = weight
+    return dict(versions)

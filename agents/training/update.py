@@ -41,10 +41,9 @@ class Passes:
 
     def __post_init__(self) -> None:
         """Raises UsageError for a budget that holds no token."""
-        if self.tokens_per_microbatch is not None and self.tokens_per_microbatch < 1:
-            raise UsageError(
-                f"tokens_per_microbatch is {self.tokens_per_microbatch}: give at least 1"
-            )
+        tokens = self.tokens_per_microbatch
+        if tokens is not None and tokens < 1:
+            raise UsageError(f"tokens_per_microbatch is {tokens}: give at least 1")
 
     def cut(self, responses: Responses, group_size: int, engine: TrainEngine) -> list[list[slice]]:
         """Microbatches of each minibatch of this rank, as many on every rank.
@@ -70,14 +69,10 @@ class Passes:
             loads = [Load.of(responses.rows(start, start + size)) for start in starts]
             counts = torch.tensor([[len(microbatches.fitting(load, budget)) for load in loads]])
             counts = engine.all_gather(counts).amax(0).tolist()
-            cuts = [
-                microbatches.cut(load, budget, count)
-                for load, count in zip(loads, counts, strict=True)
-            ]
-        return [
-            [slice(start + part.start, start + part.stop) for part in parts]
-            for start, parts in zip(starts, cuts, strict=True)
-        ]
+            pairs = zip(loads, counts, strict=True)
+            cuts = [microbatches.cut(load, budget, count) for load, count in pairs]
+        pairs = zip(starts, cuts, strict=True)
+        return [[slice(k + part.start, k + part.stop) for part in parts] for k, parts in pairs]
 
 
 def update(  # noqa: PLR0913 - a rollout, its engine, and some that few runs have
@@ -182,7 +177,8 @@ class _Update:
         steps: list[dict[str, float]] = []
         for epoch in range(self.passes.epochs):
             if epoch:
-                log_prob = self._log_prob(self._policy, self.minibatches[1:])
+                log_prob = self._unknown()
+                self._write(self.engine.forward, self.minibatches[1:], log_prob)
                 self.batch = replace(self.batch, epoch_log_prob=log_prob)
                 self.has_moved_in_epoch = False
             for parts in self.minibatches:
@@ -195,11 +191,8 @@ class _Update:
         if self.responses.contexts:
             shares = self.engine.all_gather(self.responses.distilled.double())
             metrics["response/context"] = shares.mean().item()
-        return (
-            metrics
-            | self.statistics.metrics(self.engine)
-            | rollout_metrics(self.responses, self.batch.old_log_prob, self.engine)
-        )
+        metrics |= self.statistics.metrics(self.engine)
+        return metrics | rollout_metrics(self.responses, self.batch.old_log_prob, self.engine)
 
     def _initial_batch(self) -> Batch:
         """Advantages from the rewards of all ranks, and log-probabilities before the first step."""
@@ -245,12 +238,11 @@ class _Update:
 
     def _advantage(self, parts: Mapping[str, PerResponse]) -> Group:
         """Advantages of this rank's responses, from the rewards of all ranks."""
-        rows = slice(self.engine.rank * len(self.reward), (self.engine.rank + 1) * len(self.reward))
+        num, groups = len(self.reward), RewardParts()
         reward = self.engine.all_gather(self.reward)
-        groups = RewardParts(
-            {name: self.engine.all_gather(x.view_as(self.reward)) for name, x in parts.items()}
-        )
-        return self.learner.checked_advantage(reward, groups)[rows]
+        for name, x in parts.items():
+            groups[name] = self.engine.all_gather(x.view_as(self.reward))
+        return self.learner.checked_advantage(reward, groups)[self.engine.rank * num :][:num]
 
     def _step(self, parts: Sequence[slice]) -> dict[str, float]:
         """One optimizer step on a minibatch, microbatch by microbatch; none without a signal."""
@@ -258,11 +250,9 @@ class _Update:
         lengths = self.lengths[:, first:last]
         weights = self.learner.reduction(lengths.flatten(), self.group_size)
         weight = weights.view_as(lengths)[self.engine.rank]
-        sums = torch.zeros(3, dtype=torch.float64)
-        slopes = []
+        sums, slopes = torch.zeros(3, dtype=torch.float64), []
         for part in parts:
-            part_weight = weight[part.start - first : part.stop - first]
-            part_sums, slope = self._backward(part, part_weight)
+            part_sums, slope = self._backward(part, weight[part.start - first : part.stop - first])
             sums += torch.tensor(part_sums, dtype=torch.float64)
             slopes.append(slope)
         # Read at last: a microbatch is prepared while the one before is in its backward pass.
@@ -270,10 +260,11 @@ class _Update:
         totals = torch.cat([sums, signal[None]])[None]
         loss, kl, divergence, signals = self.engine.all_gather(totals).sum(0).tolist()
         metrics = {"train/loss": loss, "train/no_signal": float(not signals)}
+        num_tokens = max(1, int(lengths.sum()))
         if self.reference is not None:
-            metrics["policy/kl_ref"] = kl / max(1, int(lengths.sum()))
+            metrics["policy/kl_ref"] = kl / num_tokens
         if "distillation" in self.forward_options:
-            metrics["policy/divergence"] = divergence / max(1, int(lengths.sum()))
+            metrics["policy/divergence"] = divergence / num_tokens
         if signals:
             self.before_step()
         metrics |= self.engine.step() if signals else self.engine.discard()
@@ -349,9 +340,6 @@ class _Update:
         """NaN for each token, 0 elsewhere."""
         mask = self.responses.mask
         return torch.zeros(mask.shape, dtype=torch.float64).masked_fill(mask, math.nan)
-
-    def _policy(self, responses: Responses) -> PerToken:
-        return self.engine.forward(responses)[0]
 
     def _all_reduce(self, part: Tensor) -> Tensor:
         return self.engine.all_gather(part[None]).sum(0)

@@ -28,10 +28,9 @@ from agents.grpo import GRPO
 from agents.references import fixed
 from agents.rollout import Prompt
 from agents.storage.json_files import read_json, read_json_lines
-from agents.training.contexts import with_contexts
 from agents.training.dynamic_sampling import _pack, _unpack, concatenate, split_groups
 from agents.training.microbatches import Load
-from agents.training.rollouts import Rollout
+from agents.training.rollouts import Rollout, with_contexts
 from agents.training.setup import check_teacher
 from agents.training.update import Passes, update
 from agents.views import reference_answer, right_sibling, same_prompt
@@ -80,15 +79,16 @@ def test_a_response_without_a_context_has_its_own_prompt(engine):
 
 
 def test_a_context_that_is_too_long_is_none(engine):
-    inner = tiny_engines.sampler(engine)
+    sampler = tiny_engines.sampler(engine)
+    encode_all = sampler.encode
 
     def encode(observations):
         rows = [i for i, question in enumerate(observations["question"]) if "is 7" in question]
         if rows:
             raise PromptLengthError("too long", dict.fromkeys(rows, "too long"))
-        return inner.encode(observations)
+        return encode_all(observations)
 
-    sampler = SimpleNamespace(encode=encode)
+    sampler.encode = encode
     responses = with_contexts(rollout_of(engine), reference_answer, 2, sampler, (0,)).responses
     assert responses.distilled.tolist() == [False, False, True, True]
 

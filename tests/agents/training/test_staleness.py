@@ -24,7 +24,7 @@ from agents.engines.transformers import TransformersSampler
 from agents.errors import CheckpointError, SamplerError, UsageError
 from agents.training import pipeline
 from agents.training.setup import check_staleness, with_correction
-from agents.training.versions import VERSIONS, load_versions, save_versions
+from agents.training.state import VERSIONS, load_versions, save_versions
 
 PER_STEP = 16
 SHORT = {"num_steps": 2, "staleness": 1}
