@@ -234,17 +234,31 @@ def _csv_value(row: dict[Any, Any], width: int) -> Any:
 
 
 def _parquet_rows(path: Path) -> Iterator[FileRow]:
+    file = parquet_file(path)
+    texts = [field.name for field in file.schema_arrow if "binary" not in str(field.type)]
+    rows = (row for batch in file.iter_batches(columns=texts) for row in batch.to_pylist())
+    try:
+        for number, row in enumerate(rows, 1):
+            yield FileRow(number, row)
+    except ValueError as error:  # of Arrow, or a text that is not UTF-8
+        raise DataError(f"{path} cannot be read: {str(error).partition(chr(10))[0]}") from None
+
+
+def parquet_file(path: Path) -> Any:
+    """An open `pyarrow.parquet.ParquetFile`, whose columns have different names.
+
+    Raises:
+        DataError: The file is none.
+    """
     from pyarrow import ArrowException, parquet
 
     try:
-        file = parquet.ParquetFile(path)
-        texts = [field.name for field in file.schema_arrow if "binary" not in str(field.type)]
-        rows = (row for batch in file.iter_batches(columns=texts) for row in batch.to_pylist())
-        for number, row in enumerate(rows, 1):
-            yield FileRow(number, row)
+        file = parquet.ParquetFile(check_regular(path))
     except (ArrowException, OSError) as error:
         reason = str(error).partition("\n")[0]
         raise DataError(f"{path} is not a readable parquet file: {reason}") from None
+    check_names(file.schema_arrow.names, path)
+    return file
 
 
 def check_names(names: Sequence[object], where: object) -> None:

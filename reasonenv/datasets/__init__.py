@@ -105,8 +105,9 @@ class Rows(LazyProblems):
         index = self.wrap(index)
         row = {"row": index, **self._table.rows[index]}
         try:
-            if empty := self._schema.empty_column(row):
-                raise DataError(f"column {empty!r} is empty")
+            for name in (*self._schema.texts, *self._schema.values):
+                if row.get(name) is None:
+                    raise DataError(f"column {name!r} is empty")
             check_values(self._schema, row)
             problem = self._convert(row)
             if not problem.answer.strip():

@@ -11,7 +11,7 @@ from typing import Any
 from reasonenv.datasets.images import ZippedImage
 from reasonenv.datasets.schema import Row, Schema, check_columns
 from reasonenv.errors import DataError
-from reasonenv.files import check_names, check_regular
+from reasonenv.files import parquet_file
 
 PlacedImage = tuple[str, Mapping[str, Any] | Path | ZippedImage | None]
 """The column or file of an image in words, and the image before decoding: {bytes, path}, a file, or
@@ -29,7 +29,7 @@ class Table:
         images: Function of the number of a row to its images.
     """
 
-    rows: list[Row]
+    rows: Sequence[Row]
     images: Callable[[int], Sequence[PlacedImage]]
 
 
@@ -48,7 +48,7 @@ def table_of(dataset: Any, schema: Schema) -> Table:
     return Table(rows, partial(_images, images, schema.images))
 
 
-def rows_and_large(dataset: Any) -> tuple[list[Row], Any]:
+def rows_and_large(dataset: Any) -> tuple[list[dict[str, Any]], Any]:
     """The rows of a `datasets.Dataset`, and its columns of bytes apart, such as images.
 
     These are in the format of Arrow, in which nothing is decoded, and are read row by row.
@@ -106,28 +106,15 @@ def parquet_table(schema: Schema, files: Sequence[Path]) -> Table:
     """
     from datasets import concatenate_datasets
 
-    for file in files:
-        check_schema(schema, str(file), _arrow_schema(file))
     datasets = [parquet_dataset(file) for file in files]
+    for file, each in zip(files, datasets, strict=True):
+        check_schema(schema, str(file), each.features.arrow_schema)
     try:
         dataset = concatenate_datasets(datasets)
     except ValueError as error:
         line = f"{files[0]} and others have columns of one name and different types: {error}"
         raise DataError(" ".join(line.split())) from None
     return table_of(dataset, schema)
-
-
-def _arrow_schema(path: Path) -> Any:
-    """The columns of a Parquet file; DataError where it is none."""
-    from pyarrow import ArrowException, parquet
-
-    try:
-        arrow_schema = parquet.read_schema(check_regular(path))
-    except (ArrowException, OSError) as error:
-        reason = str(error).partition("\n")[0]
-        raise DataError(f"{path} is not a readable parquet file: {reason}") from None
-    check_names(arrow_schema.names, path)
-    return arrow_schema
 
 
 def parquet_dataset(path: Path) -> Any:
@@ -141,12 +128,11 @@ def parquet_dataset(path: Path) -> Any:
     import pyarrow
     from datasets import Dataset
     from datasets.exceptions import DatasetsError
-    from pyarrow import parquet
     from pyarrow.dataset import ParquetFragmentScanOptions
 
-    arrow_schema = _arrow_schema(path)
-    if not parquet.read_metadata(path).num_rows:  # which the library refuses
-        return Dataset(arrow_schema.empty_table())
+    with parquet_file(path) as file:
+        if not file.metadata.num_rows:  # which the library refuses
+            return Dataset(file.schema_arrow.empty_table())
     # A column of images may be larger than memory.
     scan = ParquetFragmentScanOptions(
         use_buffered_stream=True, buffer_size=_BUFFER_BYTES, pre_buffer=False
