@@ -152,18 +152,16 @@ def grade(
     try:
         verdict, text = grade_by_rules(span.text, reference, options, kind)
     except OverBudget:
-        return explained(Grade(False, span.text, "unparseable"), span, reference, options, kind)
-    correct, status = verdict or symbolic_verdict(span.text, text)
-    return explained(Grade(correct, span.text, status), span, text, options, kind)
+        return explained((False, "unparseable"), span, reference, options, kind)
+    return explained(verdict or symbolic_verdict(span.text, text), span, text, options, kind)
 
 
 def explained(
-    grade: Grade, span: Span, reference: str, options: Sequence[str], kind: str | None
+    verdict: tuple[bool, str], span: Span, text: str, options: Sequence[str], kind: str | None
 ) -> Grade:
-    """A grade with where its answer stood and what it was compared with."""
-    is_same = span.text == reference
-    kind = kind or ("text" if is_same else kind_of(reference, tuple(options)))
-    return Grade(grade.correct, grade.answer, grade.status, span.source, kind, reference)
+    """The grade of a verdict, with where the answer stood and the text that it had to equal."""
+    kind = kind or ("text" if span.text == text else kind_of(text, tuple(options)))
+    return Grade(verdict[0], span.text, verdict[1], span.source, kind, text)
 
 
 class RuleVerdict(NamedTuple):

@@ -11,7 +11,6 @@ import weakref
 from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import replace
-from functools import partial
 from typing import Any, Self
 
 from reasonenv.errors import UsageError
@@ -157,15 +156,21 @@ class Grader:
             return span.text, reference, options, kind or ""
         if verdict is None:
             return span.text, text
-        grade = explained(Grade(verdict[0], span.text, verdict[1]), span, text, options, kind)
+        grade = explained(verdict, span, text, options, kind)
         _store(self._cache, key, grade)
         return grade
 
     def _future(self, key: _Key, span: Span, request: _Request) -> Future[Grade]:
         """The future of a grade by a worker, one for all equal requests."""
-        pending = self._pending
+        cache, pending = self._cache, self._pending
+
+        def finish(judgement: Judgement) -> Grade:
+            grade = explained(judgement[:2], span, request[1], key[2], key[3])
+            if judgement.exit_code is None:  # of a lost one nothing is remembered
+                _store(cache, key, grade)
+            return grade
+
         if (future := pending.get(key)) is None:
-            finish = partial(_finished, cache=self._cache, key=key, span=span, reference=request[1])
             future = pending[key] = self._pool.submit(*request, finish=finish)
             future.add_done_callback(lambda _: pending.pop(key, None))
         return future
@@ -175,15 +180,6 @@ class Grader:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _finished(judgement: Judgement, cache: _Cache, key: _Key, span: Span, reference: str) -> Grade:
-    """The grade of a judgement, remembered unless it was lost."""
-    grade = Grade(judgement.correct, span.text, judgement.status)
-    grade = explained(grade, span, reference, key[2], key[3])
-    if judgement.exit_code is None:
-        _store(cache, key, grade)
-    return grade
 
 
 def _store(cache: _Cache, key: _Key, grade: Grade) -> None:

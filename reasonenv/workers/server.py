@@ -180,15 +180,12 @@ class _Server:
 
 def _import_once() -> None:
     """Imports the modules that a judge imports on its first call."""
-    # Garbage collection during imports takes a tenth of their time.
-    gc.disable()
     import math_verify  # noqa: F401
 
     # It warns at each call that its own timeouts are disabled, as intended.
     logging.disable(logging.CRITICAL)
     # Frozen objects are not scanned, so a collection in a worker copies no pages.
     gc.freeze()
-    gc.enable()
 
 
 def _die_with(parent: int) -> None:

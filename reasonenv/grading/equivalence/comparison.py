@@ -51,8 +51,12 @@ def matches(answer: Node, reference: Node) -> Verdict:
     spend(10)
     if answer == reference:
         return True
-    if splits_alternatives(answer, reference) or _is_empty(answer, reference):
+    if splits_alternatives(answer, reference):
         return False
+    if answer.op == "intersection" and reference.op not in ("list", "intersection"):
+        solutions = solution_set(answer)
+        if solutions is not None and not solutions[0]:
+            return False  # no number is below 1 and above 4
     a, r = map(normal_form, with_shared_names(_listed(answer), _listed(reference)))
     if a is None or r is None or "false" in a.kinds:
         return False
@@ -60,14 +64,6 @@ def matches(answer: Node, reference: Node) -> Verdict:
         return same_solution_set(a, r, matches)
     rule = next((rule for op, rule in _RULES.items() if op in (a.op, r.op)), _same_values)
     return rule(a, r, matches)
-
-
-def _is_empty(answer: Node, reference: Node) -> bool:
-    """True for inequalities that hold together for no number, below 1 and above 4."""
-    if answer.op != "intersection" or reference.op in ("list", "intersection"):
-        return False
-    solutions = solution_set(answer)
-    return solutions is not None and not solutions[0]
 
 
 def _is_solution_set(node: Node) -> bool:
@@ -159,7 +155,8 @@ def is_measured(node: Node | None) -> bool:
 
 def _against_plain_number(a: _Quantity, r: _Quantity) -> Verdict:
     """Against a number without a unit: any unit is accepted, but no other words."""
-    if a.words and r.words and not _related(a.words, r.words):
+    words, others = ({word.rstrip("s") for word in q.words.lower().split()} for q in (a, r))
+    if words and others and words.isdisjoint(others):
         return False
     if a.unit is None or a.unit.dimension:
         return matches(a.value, r.value)
@@ -182,12 +179,6 @@ def _is_changed(a: _Quantity, r: _Quantity) -> bool:
     is_one = size is not None and 0 < abs(size) <= 1
     is_known = leaves_value(a.words, a.unit is not None, is_one)
     return not is_known or changes_value(a.words) or changes_value(r.words)
-
-
-def _related(words: str, others: str) -> bool:
-    """True if two notes have a word in common, singular or plural."""
-    left, right = ({word.rstrip("s") for word in text.lower().split()} for text in (words, others))
-    return bool(left & right)
 
 
 _RULES: dict[str, _Rule] = {

@@ -179,8 +179,6 @@ def same_solution_set(a: Node, r: Node, matches: Match) -> Verdict:
         return _same_inequality(a, r, matches)
     if a.op != r.op:
         return False
-    if a.op == "builder":
-        return same_ordered(a.args, r.args, matches)
     return same_unordered(a.args, r.args, matches) if a.op in ("list", "union") else False
 
 
@@ -256,10 +254,8 @@ def _difference(op: str, sides: Sequence[Node]) -> Node:
 def _same_up_to_factor(left: Sequence[Node], right: Sequence[Node], matches: Match) -> Verdict:
     if any(same_ordered(left, sides, matches) for sides in (right, right[::-1])):
         return True
-    if len(left) > 2:
-        return False
-    differences = [_cleared(_difference("=", each)) for each in (left, right)]
-    return constant_factor(differences[0], differences[1]) is not None
+    differences = [_cleared(_difference("=", each)) for each in (left, right) if len(each) == 2]
+    return len(differences) == 2 and constant_factor(*differences) is not None
 
 
 def _cleared(difference: Node) -> Node:

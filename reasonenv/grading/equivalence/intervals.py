@@ -57,13 +57,10 @@ def same_intervals(a: Intervals, b: Intervals) -> Verdict:
     if len(a) != len(b):
         return False
     a, b = (sorted(each, key=lambda interval: interval.ends) for each in (a, b))
-    return conjunction(map(_same_interval, a, b))
-
-
-def _same_interval(a: Interval, b: Interval) -> Verdict:
-    if (a.low_closed, a.high_closed) != (b.low_closed, b.high_closed):
+    pairs = list(zip(a, b, strict=True))
+    if any(x.low_closed != y.low_closed or x.high_closed != y.high_closed for x, y in pairs):
         return False
-    ends = ((a.low, b.low), (a.high, b.high))
+    ends = (end for x, y in pairs for end in ((x.low, y.low), (x.high, y.high)))
     return conjunction(x is y if x is None or y is None else same_expression(x, y) for x, y in ends)
 
 

@@ -111,19 +111,15 @@ def _without_approximation(node: Node) -> Node | None:
     cut = ops.index("~")
     if cut == len(ops) - 1 and _is_name(sides[cut]):
         return normal_form(Node("relation", (("=",) * len(ops), (*sides[: cut + 1], sides[-1]))))
-    if all(part.op in ("num", "mul") for part in walk(sides[cut])) or _disagree(
-        sides[cut], sides[-1]
-    ):
+    if all(part.op in ("num", "mul") for part in walk(sides[cut])):
+        return None
+    x, y, decimal = float_value(sides[cut]), float_value(sides[-1]), decimal_of(sides[-1])
+    # More than rounding, or half a percent, from the exact value.
+    error = max((decimal.unit if decimal else 1) / 2, abs(x or 0) / 200)
+    if x is not None and y is not None and abs(x - y) > error:
         return None
     exact = sides[: cut + 1]
     return exact[0] if len(exact) == 1 else normal_form(Node("relation", (ops[:cut], exact)))
-
-
-def _disagree(exact: Node, rounded: Node) -> bool:
-    """True if a rounded value is more than rounding, or half a percent, from the exact one."""
-    x, y, decimal = float_value(exact), float_value(rounded), decimal_of(rounded)
-    unit = decimal.unit if decimal else 1
-    return x is not None and y is not None and abs(x - y) > max(unit / 2, abs(x) / 200)
 
 
 def _equation(sides: Sequence[Node]) -> Node | None:

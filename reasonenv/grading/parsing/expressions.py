@@ -339,20 +339,11 @@ def _root(cursor: Cursor) -> Node:
     return Node("fn", ("root", (value, degree)))
 
 
-def _rounded(cursor: Cursor, name: str) -> Node:
-    value = parse_sum(cursor)
-    cursor.expect(f"r{name[1:]}")
-    return Node("fn", (name[1:], (value,)))
-
-
-def _absolute(cursor: Cursor, _: str) -> Node:
-    value = cursor.within_bars(parse_sum)
-    cursor.expect("|")
-    return Node("fn", ("abs", (value,)))
-
-
-def _accented(cursor: Cursor, name: str) -> Node:
-    return Node("sym", (f"{_ACCENTS.get(name, name)} {parse_subscript(cursor)}",))
+def _within_bars(cursor: Cursor, name: str) -> Node:
+    r"""|x|, \lfloor x \rfloor and \lceil x \rceil."""
+    value = cursor.within_bars(parse_sum) if name == "|" else parse_sum(cursor)
+    cursor.expect("|" if name == "|" else f"r{name[1:]}")
+    return Node("fn", ("abs" if name == "|" else name[1:], (value,)))
 
 
 def _figure(cursor: Cursor, name: str) -> Node:
@@ -375,8 +366,10 @@ _RULES: dict[str, Rule] = {
         "fn", ("binomial", (parse_argument(cursor), parse_argument(cursor)))
     ),
     "neg lnot": lambda cursor, _: Node("not", (parse_power(cursor),)),
-    "lfloor lceil": _rounded,
-    "vec overrightarrow overline hat bar widehat tilde dot ddot mathbb mathcal": _accented,
+    "lfloor lceil": _within_bars,
+    "vec overrightarrow overline hat bar widehat tilde dot ddot mathbb mathcal": (
+        lambda cursor, name: Node("sym", (f"{_ACCENTS.get(name, name)} {parse_subscript(cursor)}",))
+    ),
     "angle triangle odot bigtriangleup measuredangle parallelogram": _figure,
     "ldots cdots dots": lambda cursor, _: Node("sym", ("...",)),
 }
@@ -384,6 +377,6 @@ ATOMS: dict[str, Rule] = {
     **{f"\\{name}": rule for names, rule in _RULES.items() for name in names.split()},
     "number": _literal,
     "function": _function,
-    "|": _absolute,
+    "|": _within_bars,
 }
 """Rules for atoms that contain only expressions."""

@@ -140,16 +140,13 @@ def undelimited(text: str) -> str:
     while True:
         if text.endswith(".") and not text.endswith(".."):
             text = text[:-1].rstrip()
-        inner = _inner(text) if text.startswith(("$", "\\")) else None
-        if inner is None:
+        if not text.startswith(("$", "\\")):
             return text
-        text = inner.strip()
-
-
-def _inner(text: str) -> str | None:
-    for opening, closing in _DELIMITERS:
-        inner = text[len(opening) : len(text) - len(closing)]
-        is_whole = len(text) >= len(opening) + len(closing) and opening not in inner
-        if is_whole and text.startswith(opening) and text.endswith(closing):
-            return inner
-    return None
+        for opening, closing in _DELIMITERS:
+            inner = text[len(opening) : len(text) - len(closing)]
+            is_whole = len(text) >= len(opening) + len(closing) and opening not in inner
+            if is_whole and text.startswith(opening) and text.endswith(closing):
+                text = inner.strip()
+                break
+        else:
+            return text

@@ -150,6 +150,7 @@ _CHANGING_CHINESE = re.compile(
     "|".join(words for role, _, words in rows("words.tsv") if role == "pattern")
 )
 _WORD = re.compile(r"[a-z]+")
+_PLURAL = re.compile(r"[a-z]*(?<![sui])s")
 _CHINESE = re.compile("[\u4e00-\u9fff]")
 _OTHER_SCRIPT = re.compile("[\u0400-\u2bff\u3040-\u30ff\uac00-\ud7af]")
 
@@ -174,7 +175,8 @@ def leaves_value(words: str, follows_unit: bool, is_one: bool) -> bool:
     if changes_value(words) or _OTHER_SCRIPT.search(words):
         return False
     if _CHINESE.search(words):
-        return follows_unit or _counter(_joined(words)) != ""
+        text = _joined(words)
+        return follows_unit or any(text[:size] in _LISTS["counter"] for size in range(1, 5))
     names = _WORD.findall(words.casefold())
     if names == ["off"]:
         return follows_unit  # 20% off
@@ -185,17 +187,9 @@ def leaves_value(words: str, follows_unit: bool, is_one: bool) -> bool:
         follows_unit
         or is_one
         or names[0] in _LISTS["remark"]
-        or any(name in _LISTS["remark"] or _is_plural(name) for name in names[:head])
+        or any(name in _LISTS["remark"] or _PLURAL.fullmatch(name) for name in names[:head])
     )
 
 
 def _joined(words: str) -> str:
     return "".join(words.split()).strip("()（）,，.。 ")
-
-
-def _is_plural(name: str) -> bool:
-    return name.endswith("s") and not name.endswith(("ss", "us", "is"))
-
-
-def _counter(text: str) -> str:
-    return next((text[:size] for size in (4, 3, 2, 1) if text[:size] in _LISTS["counter"]), "")

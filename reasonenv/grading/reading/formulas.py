@@ -6,7 +6,7 @@ from fractions import Fraction
 from reasonenv.grading.equivalence.comparison import is_measured, matches
 from reasonenv.grading.numeric.exact import Undefined
 from reasonenv.grading.parsing.grammar import Reading, read
-from reasonenv.grading.parsing.units import NUMERALS, PARTS, UNITS, Unit, leaves_value
+from reasonenv.grading.parsing.units import NUMERALS, PARTS, UNITS, leaves_value
 from reasonenv.grading.reading.lines import predicate
 from reasonenv.grading.reading.words import is_guarded, is_prose, plain
 
@@ -14,37 +14,25 @@ from reasonenv.grading.reading.words import is_guarded, is_prose, plain
 def formula_verdict(answer: str, reference: str) -> bool | None:
     """Verdict on two formulas, None if either cannot be read; what a sentence states counts."""
     answer, reference = spelled(answer), spelled(reference)
-    if _SENTENCES.search(answer) or _is_denied(answer):
-        return None
+    title = _TITLE.match(answer)
+    if _SENTENCES.search(answer) or (title is not None and is_guarded(title[1])):
+        return None  # also where words before an equals sign change what it states
     verdict = _parsed_verdict(answer, reference)
     if not verdict and (is_prose(answer) or _VERB.search(answer)):
         stated = predicate(plain(answer))
         if stated is not None and stated != answer:
             stated = spelled(stated)
             verdict = _parsed_verdict(stated, reference)
-            if verdict is None and (count := _count(stated)):
-                verdict = _parsed_verdict(count, reference)
+            count = _COUNTED.fullmatch(stated) if verdict is None else None
+            if count and leaves_value(count[2], False, False):  # 30 apples in the basket
+                verdict = _parsed_verdict(count[1], reference)
     return verdict
 
 
 _VERB = re.compile(r"\b[A-Z]?[a-z]{1,5}\s(?:is|are|was|get|have|has)\s")
 _COUNTED = re.compile(r"([-−]?[$€£¥]?\d[\d.,/]{0,30}%?)\s([a-zA-Z][a-zA-Z\s,'-]{0,120})")
-
-
-def _count(text: str) -> str | None:
-    """The number of 30 apples in the basket, where the words leave its value."""
-    match = _COUNTED.fullmatch(text)
-    return match[1] if match and leaves_value(match[2], False, False) else None
-
-
 _SENTENCES = re.compile(r"[a-zA-Z\d)$}][.!?]\s+[A-Z][a-z]|[。！？]\s*\S")
 _TITLE = re.compile(r"\A([^\d\\=]{1,80})(?:=|等于|:)")
-
-
-def _is_denied(answer: str) -> bool:
-    """True if the words before an equals sign change what it states."""
-    title = _TITLE.match(answer)
-    return title is not None and is_guarded(title[1])
 
 
 def _parsed_verdict(answer: str, reference: str) -> bool | None:
@@ -179,7 +167,10 @@ def in_one_unit(text: str) -> str:
     while match := _PART.match(bare, position):
         name = _SHORT.get(match[2], match[2])
         unit = UNITS.get(name) or UNITS.get(name.lower())
-        if unit is None or (units and not _is_part(unit, UNITS[units[-1]])):
+        before = UNITS[units[-1]] if units else None
+        if unit is None or (before and before.dimension != unit.dimension):
+            return text
+        if before and unit.factor >= before.factor:
             return text
         units.append(name if name in UNITS else name.lower())
         total += Fraction(match[1]) * unit.factor
@@ -188,7 +179,3 @@ def in_one_unit(text: str) -> str:
         return text
     total /= UNITS[units[0]].factor
     return f"\\frac{{{total.numerator}}}{{{total.denominator}}} {units[0]}"
-
-
-def _is_part(unit: Unit, of: Unit) -> bool:
-    return unit.dimension == of.dimension and unit.factor < of.factor

@@ -179,7 +179,8 @@ def _range(text: str) -> Range | None:
     joints = _JOINT.findall(text)
     units = [part["unit"] or "" for part in parts]
     signs = {_SIGNS[joint] for joint in joints}
-    if len(parts) != len(joints) + 1 or len(signs) != 1 or not all(map(_is_unit, units)):
+    letters = [unit for unit in units if len(unit) < 3 and unit.isascii() and unit.isalpha()]
+    if len(parts) != len(joints) + 1 or len(signs) != 1 or not all(map(compound_unit, letters)):
         return None
     if parts[0]["sign"] and joints[0] == "-":
         return None  # -5-3 is a number
@@ -190,10 +191,6 @@ def _range(text: str) -> Range | None:
     )
     sign = signs.pop()
     return Range(texts, sign, sign == "hyphen" and units[-1] not in AMBIGUOUS)
-
-
-def _is_unit(text: str) -> bool:
-    return len(text) > 2 or not text.isascii() or not text.isalpha() or bool(compound_unit(text))
 
 
 def _same_range(a: Range, b: Range, equal: Callable[[str, str], bool | None]) -> bool:

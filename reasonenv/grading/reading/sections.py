@@ -157,7 +157,9 @@ def _are_joined(text: str, box: Box, following: Box) -> bool:
     """True if two boxes are parts of one answer; of two with nothing between, letters alone."""
     gap = text[box.end : following.start]
     if gap.strip(" $"):
-        return _are_parts(gap)
+        words = _NAMES.sub(" ", gap)
+        is_short = len(gap) <= _MAX_GAP and not _BREAK.search(words)
+        return _PART.search(gap) is not None or (is_short and _separator(words) != "")
     left, right = _CHOICE.fullmatch(box.content), _CHOICE.fullmatch(following.content)
     return left is not None and right is not None and left[1] != right[1]
 
@@ -171,13 +173,6 @@ _BREAK = re.compile(
     re.IGNORECASE,
 )
 _MAX_GAP = 60
-
-
-def _are_parts(gap: str) -> bool:
-    if _PART.search(gap):
-        return True
-    words = _NAMES.sub(" ", gap)
-    return len(gap) <= _MAX_GAP and not _BREAK.search(words) and _separator(words) != ""
 
 
 _OR = re.compile(r"\bor\b|或|\\(?:lor|cup)")

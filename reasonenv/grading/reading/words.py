@@ -118,15 +118,11 @@ def words_verdict(answer: str, reference: str) -> bool:
         return (
             short != answer and right in ("yes", "no") and meaning(short) == right and not is_denied
         )
-    return _same(stated, expected)
+    left, right = meaning(stated), meaning(expected)
+    return left == right if left and right else same_words(stated, expected)
 
 
 _DIRECTION = re.compile(r"\A[\"'“]|[\"'”]\Z")
-
-
-def _same(text: str, other: str) -> bool:
-    left, right = meaning(text), meaning(other)
-    return left == right if left and right else same_words(text, other)
 
 
 def _split(text: str) -> tuple[str, str]:
