@@ -84,12 +84,12 @@ def build(
         max_grad_norm=math.inf if run.max_grad_norm is None else run.max_grad_norm,
         learning_rate_schedule=run.learning_rate_schedule,
     )
-    parts: Any = (policy, chat, sampling, optimization)
-    engine: Any = None
+    parts = policy, chat, sampling, optimization
     if deepspeed:
         from agents.engines.deepspeed import DeepSpeedEngine
 
-        engine = DeepSpeedEngine(*parts, read_json(run.deepspeed) if run.deepspeed else None)
+        config = read_json(run.deepspeed) if run.deepspeed else None
+        engine = DeepSpeedEngine(*parts, config=config)
     else:
         engine = TorchEngine(*parts)
     reference = None
