@@ -234,13 +234,15 @@ def _csv_value(row: dict[Any, Any], width: int) -> Any:
 
 
 def _parquet_rows(path: Path) -> Iterator[FileRow]:
+    from pyarrow import ArrowException
+
     file = parquet_file(path)
     texts = [field.name for field in file.schema_arrow if "binary" not in str(field.type)]
     rows = (row for batch in file.iter_batches(columns=texts) for row in batch.to_pylist())
     try:
         for number, row in enumerate(rows, 1):
             yield FileRow(number, row)
-    except ValueError as error:  # of Arrow, or a text that is not UTF-8
+    except (ArrowException, UnicodeDecodeError) as error:
         raise DataError(f"{path} cannot be read: {str(error).partition(chr(10))[0]}") from None
 
 
@@ -254,7 +256,7 @@ def parquet_file(path: Path) -> Any:
 
     try:
         file = parquet.ParquetFile(check_regular(path))
-    except (ArrowException, OSError) as error:
+    except (ArrowException, OSError, UnicodeDecodeError) as error:
         reason = str(error).partition("\n")[0]
         raise DataError(f"{path} is not a readable parquet file: {reason}") from None
     check_names(file.schema_arrow.names, path)
