@@ -1,5 +1,5 @@
 """The command `python -m agents.evaluate`."""
 
-from agents.evaluate.command import main
+from agents.evaluate import main
 
 main()

@@ -84,11 +84,11 @@ class Evaluator:
         options["split"] = self.split
         if options.get("without", find(task.env).without) == INVALID:  # which would not count them
             options["without"] = ()
-        self._group_size = _largest_divisor(task.num_samples, task.batch_size)
+        sizes = range(min(task.num_samples, task.batch_size), 0, -1)
+        self._group_size = next(size for size in sizes if task.num_samples % size == 0)
         # At most as many as there are problems: the environment fills all of its places.
-        self._num_places = min(
-            task.batch_size // self._group_size, task.num_problems or task.batch_size
-        )
+        most = task.num_problems or task.batch_size
+        self._num_places = min(task.batch_size // self._group_size, most)
         faults = invalid_rows(task.env, options)  # errors in training, left out of an evaluation
         self.num_left_out = len(faults)
         lines = [f"left out: {line}" for line in listed([fault.line for fault in faults])]
@@ -96,8 +96,7 @@ class Evaluator:
         for line in [*lines, note] if ranks()[0] == 0 else ():
             _say_once(line)
         if faults:
-            ids = (fault.id for fault in faults)
-            options["without"] = [*options.get("without", ()), *ids]
+            options["without"] = [*options.get("without", ()), *(fault.id for fault in faults)]
         self._envs = reasonenv.make(
             task.env,
             num_envs=self._num_places * self._group_size,
@@ -181,7 +180,10 @@ class Evaluator:
             if ON_ALL_RANKS in getattr(error, "__notes__", ()):
                 raise
             faults = {i: row for i in indices if (row := self._fault(sampler, i))}
-            valid = [i for i in indices if i not in faults] or self._substitute(sampler)
+            valid = [i for i in indices if i not in faults]
+            # Ranks sample together: one without a problem samples another, and discards it.
+            others = (i for i in range(self.num_problems) if not self._fault(sampler, i))
+            valid = valid or list(islice(others, 1))
             if not faults or (isinstance(error, PromptLengthError) and not valid):
                 raise
             groups = self._rollout(sampler, valid, seed) if valid else {}
@@ -232,14 +234,6 @@ class Evaluator:
         self._envs.submit(index, response)
         self.on_response()
 
-    def _substitute(self, sampler: RolloutEngine) -> list[int]:
-        """A problem to sample where none of a batch can be posed, since ranks sample together.
-
-        Its responses are discarded. Empty where no problem of the task can be posed.
-        """
-        valid = (index for index in range(self.num_problems) if not self._fault(sampler, index))
-        return list(islice(valid, 1))
-
     def _fault(self, sampler: RolloutEngine, index: int) -> Row | None:
         """Row in place of a response to a problem that cannot be posed, with the reason."""
         row = {"response": "", "answer": None, "correct": False, "length": 0, "finished": True}
@@ -250,9 +244,7 @@ class Evaluator:
             return {"id": f"row {index}", "reference": None, **row, **names, "fault": str(error)}
         system, question = self._envs.instruction.ask(problem)
         try:
-            sampler.encode(
-                {"system": (system,), "question": (question,), "images": (problem.images,)}
-            )
+            sampler.encode({"system": [system], "question": [question], "images": [problem.images]})
         except PromptLengthError as error:
             row |= {"status": "no_answer", "fault": f"problem {problem.id!r}: {error}"}
             row |= self._labels(problem.metadata)
@@ -308,7 +300,3 @@ def _say_once(line: str) -> None:
     """Prints a line, if any, to standard error, once however often a run is evaluated."""
     if line:
         print_line(line, sys.stderr)
-
-
-def _largest_divisor(number: int, limit: int) -> int:
-    return next(k for k in range(min(number, limit), 0, -1) if number % k == 0)

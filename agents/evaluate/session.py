@@ -154,21 +154,18 @@ def check_settings(folder: Path, settings: Mapping[str, Any]) -> None:
     has_results = (folder / RESULTS).exists() or any(file.stat().st_size for file in files)
     if is_evaluation and not has_results:
         return
-    changes = [
-        f"{_flag(name)} was {recorded.get(name)!r} and is {value!r}"
+    flags = {name: f"--{name.replace('_', '-')}" for name in settings}
+    flags |= {"weights": "the content of --model", "data_sha256": "the content of --data"}
+    changes = "; ".join(
+        f"{flags[name]} was {recorded.get(name)!r} and is {value!r}"
         for name, value in settings.items()
         if recorded.get(name) != value
-    ]
+    )
     if changes:
         raise RecordError(
-            f"{folder} cannot be resumed with other settings: {'; '.join(changes)}; give the "
-            "former values, or another --output-dir"
+            f"{folder} cannot be resumed with other settings: {changes}; give the former values, "
+            "or another --output-dir"
         )
-
-
-def _flag(name: str) -> str:
-    contents = {"weights": "the content of --model", "data_sha256": "the content of --data"}
-    return contents.get(name, f"--{name.replace('_', '-')}")
 
 
 def _sample(
@@ -188,11 +185,9 @@ def _sample(
         for batch in evaluator.rows(load_sampler(), num_batches):
             append(path, b"".join(map(json_line, batch)))
             rows += batch
-            means = ("reward/accuracy", "correct"), ("response/length_mean", "length")
-            progress.show(
-                len(rows),
-                {name: float(np.mean([row[key] for row in rows])) for name, key in means},
-            )
+            names = {"reward/accuracy": "correct", "response/length_mean": "length"}
+            means = {n: float(np.mean([row[key] for row in rows])) for n, key in names.items()}
+            progress.show(len(rows), means)
             if interrupt:
                 raise Stopped(interrupt.name)
     return (len(rows) - start_count) / (time.monotonic() - start_time)

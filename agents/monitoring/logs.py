@@ -43,8 +43,6 @@ EVALUATION_METRICS = ("accuracy", "standard_error", "length_mean", "truncated")
 """Numbers of an evaluation that are metrics."""
 _SHOWN_SECONDS = 60.0
 """Least time between two responses on the terminal."""
-_SHOWN_LINES = 2
-"""Lines of a question, and of a response, on the terminal."""
 
 
 class RunLog:
@@ -83,9 +81,8 @@ class RunLog:
         _remove_after(folder, start)
         options = json_value(settings or {})
         self._trackers = {n: start_tracker(n, folder, options, start) for n in trackers}
-        rows = read_steps(folder / "metrics.jsonl")
-        values = {row["step"]: row.get("reward/accuracy") for row in rows}
-        accuracies = {step: value for step, value in values.items() if value is not None}
+        rows, name = read_steps(folder / "metrics.jsonl"), "reward/accuracy"
+        accuracies = {row["step"]: row[name] for row in rows if row.get(name) is not None}
         self._progress = ProgressBar(num_steps, start, curve=accuracies)
         self._num_shown, self._shown = num_shown, Interval(_SHOWN_SECONDS, last=-math.inf)
 
@@ -97,12 +94,11 @@ class RunLog:
 
     def write(self, step: int, metrics: Mapping[str, Any]) -> None:
         """Appends the metrics of a training step, from 1 on; on disk on return."""
-        if not self.writes:
-            return
-        row = json_value(metrics)
-        append(self.folder / "metrics.jsonl", json_line({"step": step, **row}))
-        self._track(step, row)
-        self._progress.show(step, row)
+        if self.writes:
+            row = json_value(metrics)
+            append(self.folder / "metrics.jsonl", json_line({"step": step, **row}))
+            self._track(step, row)
+            self._progress.show(step, row)
 
     def write_evaluation(self, step: int, result: Mapping[str, Any]) -> None:
         """Appends the result of an evaluation after `step` steps."""
@@ -168,9 +164,8 @@ class RunLog:
         """Shows the first problems of a `Rollout` with a response each, if it is time."""
         if self.writes and self._num_shown and self._shown.is_due():
             firsts = range(0, len(rollout.responses.texts), group_size)[: self._num_shown]
-            for line in response_lines(
-                step, rollout, firsts, shutil.get_terminal_size().columns - 1
-            ):
+            width = shutil.get_terminal_size().columns - 1
+            for line in response_lines(step, rollout, firsts, width):
                 self.say(line)
             self._shown.restart()
 
@@ -262,18 +257,16 @@ def best_step(folder: Path, metric: str, steps: Collection[int]) -> int | None:
 def response_lines(step: int, rollout: Any, indices: Sequence[int], width: int) -> Iterator[str]:
     """Some responses of a `Rollout` with problem and grade, cut to the columns of a terminal."""
     for i in indices:
-        problem, answer, reference, status = (
-            rollout.infos[name][i] for name in ("problem_id", "answer", "reference", "status")
-        )
+        info = {name: values[i] for name, values in rollout.infos.items() if name in _INFO_NAMES}
         count = len(rollout.observations["images"][i])
         images = f" [{count} image{'s' * (count > 1)}]" if count else ""
         question = " ".join(rollout.observations["question"][i].split())
         response = " ".join(rollout.responses.texts[i].split())
-        grade = f"reward {rollout.rewards[i]:.3g}, answer {answer}, reference {reference}"
-        yield cut(f"step {step}, problem {problem}", width)
-        yield cut(f"  question: {question}{images}", _SHOWN_LINES * width)
-        yield cut(f"  response: {response}", _SHOWN_LINES * width)
-        yield cut(f"  {grade} ({status})", width)
+        grade = "answer {answer}, reference {reference} ({status})".format(**info)
+        yield cut(f"step {step}, problem {info['problem_id']}", width)
+        yield cut(f"  question: {question}{images}", 2 * width)
+        yield cut(f"  response: {response}", 2 * width)
+        yield cut(f"  reward {rollout.rewards[i]:.3g}, {grade}", width)
 
 
 def cut(text: str, width: int) -> str:

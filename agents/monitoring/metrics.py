@@ -39,8 +39,7 @@ class Statistics:
         u, *others = (value[mask > 0] for value in values)
         if not len(u):
             return
-        drift = torch.expm1(u) - u
-        parts = [torch.ones_like(u), drift, *others]
+        parts = [torch.ones_like(u), torch.expm1(u) - u, *others]
         self.sums += torch.stack([part.sum() for part in parts])
         self.extremes = torch.maximum(self.extremes, torch.stack([u.max(), (-u).max()]))
 
@@ -54,22 +53,17 @@ class Statistics:
         """Means over the tokens of all ranks, and the most extreme ratios."""
         tokens, drift, entropy, clipped = engine.all_gather(self.sums[None]).sum(0).tolist()
         highest, lowest = engine.all_gather(self.extremes[None]).amax(0).tolist()
-        return self._rejected_metrics(engine, tokens) | {
+        rejected, whole, responses = engine.all_gather(self.rejected[None]).sum(0).tolist()
+        tokens, metrics = max(1.0, tokens), {}
+        if responses:  # with a correction that rejects
+            metrics["sampler/rejected_tokens"] = rejected / tokens
+            metrics["sampler/rejected_responses"] = whole / responses
+        return metrics | {
             "policy/ratio_max": math.exp(min(highest, 700.0)),
             "policy/ratio_min": math.exp(min(-lowest, 700.0)),
-            "policy/clip_fraction": clipped / max(1.0, tokens),
-            "policy/kl_old": drift / max(1.0, tokens),
-            "policy/entropy": entropy / max(1.0, tokens),
-        }
-
-    def _rejected_metrics(self, engine: TrainEngine, tokens: float) -> dict[str, float]:
-        """Shares of tokens and of whole responses; none without such a correction."""
-        rejected, whole, responses = engine.all_gather(self.rejected[None]).sum(0).tolist()
-        if not responses:
-            return {}
-        return {
-            "sampler/rejected_tokens": rejected / max(1.0, tokens),
-            "sampler/rejected_responses": whole / responses,
+            "policy/clip_fraction": clipped / tokens,
+            "policy/kl_old": drift / tokens,
+            "policy/entropy": entropy / tokens,
         }
 
 
@@ -84,9 +78,8 @@ def rollout_metrics(
     sampler, lengths = responses.sampler_log_prob, responses.sizes.double()
     has_log_prob = responses.mask & ~sampler.isnan()
     difference = (sampler - old_log_prob.cpu()).abs()[has_log_prob].double()
-    cut, count = (~responses.finished).double(), float(len(responses))
-    sums = [difference.sum(), has_log_prob.sum(), lengths.sum(), cut.sum(), torch.tensor(count)]
-    local = torch.stack([value.double() for value in sums])
+    parts = difference, has_log_prob, lengths, ~responses.finished, torch.ones(len(responses))
+    local = torch.stack([part.sum().double() for part in parts])
     total, compared, tokens, truncated, count = engine.all_gather(local[None]).sum(0).tolist()
     # A rank without a single token gathers too, or the others would wait for ever.
     largest = engine.all_gather(torch.cat([difference, difference.new_zeros(1)]).amax()[None]).max()

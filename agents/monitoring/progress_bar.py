@@ -24,7 +24,7 @@ _WIDTH = 80
 """Columns of a terminal that does not tell them."""
 _LINE_SECONDS, _QUIET_SECONDS = 10.0, 60.0
 """Without a terminal: seconds between lines, and without one before that of an activity."""
-BLOCKS, ASCII = "▁▂▃▄▅▆▇█", "_.:-=+*#"
+BLOCKS = "▁▂▃▄▅▆▇█"
 """Characters of a curve, the lowest first."""
 
 
@@ -83,9 +83,9 @@ class ProgressBar:
         if self._curve is not None:
             texts.pop("accuracy", None)
             # Steps after this one are those from which a run has rolled back.
-            earlier = {k: value for k, value in self._accuracies.items() if k < step}
-            accuracy = metrics.get("reward/accuracy")
-            self._accuracies = earlier | ({} if accuracy is None else {step: accuracy})
+            accuracies = {**self._accuracies, step: metrics.get("reward/accuracy")}
+            kept = {k: v for k, v in accuracies.items() if k <= step and v is not None}
+            self._accuracies = kept
             self._draw_curve()
         self._words = [f"{name}={text}" for name, text in texts.items()]
         self._bar.n = step
@@ -147,10 +147,8 @@ class ProgressBar:
     def _draw_curve(self) -> None:
         """Shows the accuracies but in the last column, after which some terminals begin a line."""
         assert self._curve is not None
-        if self._accuracies:
-            values = list(self._accuracies.values())
-            room = self._width() - len("accuracy  0.000") - 1
-            text = sparkline(values, room, ASCII if self._curve.ascii else BLOCKS)
+        if values := list(self._accuracies.values()):
+            text = sparkline(values, self._width() - len("accuracy  0.000") - 1)
             line = f"accuracy {text} {values[-1]:.3f}"
             self._curve.set_description_str(line[: max(0, self._width() - 1)])
 
@@ -162,15 +160,14 @@ class ProgressBar:
             return _WIDTH
 
 
-def sparkline(values: Sequence[float], width: int, levels: str = BLOCKS) -> str:
+def sparkline(values: Sequence[float], width: int) -> str:
     """The curve in at most `width` characters, each the mean of equally many consecutive values.
 
     Args:
         values: Within [0, 1].
         width: Characters; none are returned below 1.
-        levels: Characters of equal parts of [0, 1], the lowest first.
     """
     size = -(-len(values) // max(1, width))
     parts = [values[i : i + size] for i in range(0, len(values), size or 1)] if width > 0 else []
-    places = [int(sum(part) / len(part) * len(levels)) for part in parts]
-    return "".join(levels[min(place, len(levels) - 1)] for place in places)
+    places = [int(sum(part) / len(part) * len(BLOCKS)) for part in parts]
+    return "".join(BLOCKS[min(place, len(BLOCKS) - 1)] for place in places)

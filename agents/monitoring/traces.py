@@ -36,16 +36,13 @@ class Trace:
             clipped: Tokens whose gradient the clip changed.
             batch: Arguments of the loss.
         """
-        width = log_prob.shape[1]
-        mask = batch.mask.cpu()
-        values = {
-            "advantage": batch.advantage,
-            "log_ratio": log_prob - batch.old_log_prob,
-            "clipped": clipped,
-        }
-        for name, value in values.items():
-            stored = getattr(self, name)
-            stored[rows, :width] = value.detach().cpu().where(mask, 0).to(stored.dtype)
+        for stored, value in (
+            (self.advantage, batch.advantage),
+            (self.log_ratio, log_prob - batch.old_log_prob),
+            (self.clipped, clipped),
+        ):
+            kept = value.detach().cpu().where(batch.mask.cpu(), 0)
+            stored[rows, : log_prob.shape[1]] = kept.to(stored.dtype)
 
     def details(
         self, responses: Responses, tokenizer: Any, image_token: str | None = None

@@ -88,8 +88,8 @@ def _tensorboard(folder: Path, settings: dict[str, Any], identity: str, step: in
 def _wandb(folder: Path, settings: dict[str, Any], identity: str, step: int) -> Tracker:
     import wandb  # pyright: ignore[reportMissingImports]
 
-    project = os.environ.get("WANDB_PROJECT", PROJECT)
-    names = {"project": project, "name": folder.name, "id": identity, "dir": str(folder)}
+    names = {"name": folder.name, "id": identity, "dir": str(folder)}
+    names["project"] = os.environ.get("WANDB_PROJECT", PROJECT)
     run = wandb.init(**names, config=settings, resume="allow")
     # Its own steps cannot go back, as those of a run that rolls back do.
     run.define_metric("*", step_metric="step")
@@ -134,10 +134,7 @@ def _mlflow(folder: Path, settings: dict[str, Any], identity: str, step: int) ->
         table = {"step": [step] * len(rows), **dict(zip(COLUMNS, columns, strict=True))}
         mlflow.log_table(table, "rollouts.json", run_id=run.info.run_id)
 
-    def close(failed: bool) -> None:
-        mlflow.end_run("FAILED" if failed else "FINISHED")
-
-    return Tracker(log, log_table, close)
+    return Tracker(log, log_table, lambda f: mlflow.end_run("FAILED" if f else "FINISHED"))
 
 
 STARTS = {"tensorboard": _tensorboard, "wandb": _wandb, "trackio": _trackio, "mlflow": _mlflow}

@@ -88,8 +88,7 @@ def _data(runs: Sequence[RunFolder], names: Sequence[str], rollouts: Rollouts) -
     metrics = list(dict.fromkeys(name for name, value in values if value and name != "step"))
     return {
         "runs": [
-            _run(run, name, kinds.index(run.kind), metrics)
-            for run, name in zip(runs, names, strict=True)
+            _run(r, n, kinds.index(r.kind), metrics) for r, n in zip(runs, names, strict=True)
         ],
         "groups": rollouts.index,
         "highlights": highlights(rollouts.index, [run.last_step for run in runs]),
@@ -106,12 +105,8 @@ def _run(run: RunFolder, name: str, kind: int, metrics: Sequence[str]) -> dict[s
         "steps": [row["step"] for row in run.rows],
         "metrics": {printable(m): [_short(row.get(m)) for row in run.rows] for m in own},
         "evaluations": [
-            {
-                "step": row["step"],
-                "split": printable(row["split"]),
-                "accuracy": _short(row["accuracy"]),
-            }
-            for row in run.evaluations
+            {"step": e["step"], "split": printable(e["split"]), "accuracy": _short(e["accuracy"])}
+            for e in run.evaluations
         ],
     }
 
@@ -134,19 +129,12 @@ def _inert(value: Any) -> str:
 
 def _section(run: RunFolder, label: str) -> str:
     """Facts of a run in plain HTML, readable without a script; every value is escaped."""
-    pieces = [
-        f"<h3>{_text(f'{label}, seed {run.seed}')}</h3>",
-        _rows(_facts(run)),
-        _collapse_warnings(run),
-        _evaluations(run),
-        _times(run),
-        _command(run),
-        _more(run),
-    ]
-    return f'<article class="run">{"".join(pieces)}</article>'
+    title = f"<h3>{_text(f'{label}, seed {run.seed}')}</h3>"
+    parts = _facts, _collapse_warnings, _evaluations, _times, _command, _more
+    return f'<article class="run">{title}{"".join(part(run) for part in parts)}</article>'
 
 
-def _facts(run: RunFolder) -> list[tuple[str, object]]:
+def _facts(run: RunFolder) -> str:
     machine = run.record.get("machine") or {}
     gpus = machine.get("gpus")
     words = [machine.get("platform"), f"{machine.get('num_cores')} cores" if machine else None]
@@ -159,7 +147,7 @@ def _facts(run: RunFolder) -> list[tuple[str, object]]:
         ("resumed", ", ".join(f"after step {each['step']}" for each in run.record["resumed"])),
         ("machine", ", ".join(filter(None, words))),
     ]
-    return [(name, value) for name, value in rows if value]
+    return _rows((name, value) for name, value in rows if value)
 
 
 def _more(run: RunFolder) -> str:
@@ -238,11 +226,8 @@ def _bar(lane: str, seconds: Mapping[str, float], colors: Mapping[str, int]) -> 
 def _command(run: RunFolder) -> str:
     lines = commands(run.record)
     title = "The command that repeats it" if len(lines) == 1 else "The commands that repeat it"
-    return (
-        f"<h4>{title}</h4>"
-        f'<div class="command"><pre>{_text(chr(10).join(lines))}</pre>'
-        '<button class="copy">Copy</button></div>'
-    )
+    pre = f"<pre>{_text(chr(10).join(lines))}</pre>"
+    return f'<h4>{title}</h4><div class="command">{pre}<button class="copy">Copy</button></div>'
 
 
 def _rows(rows: Iterable[Sequence[object]]) -> str:

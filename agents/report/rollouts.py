@@ -70,7 +70,7 @@ def _pack(runs: Sequence[RunFolder], groups: Sequence[tuple[int, int, list[Row]]
             "run": number,
             "step": step,
             "problem": rows[0].get("problem_id") or "",
-            "images": [_image(path, rollouts) for path in _paths(rows[0]["images"], folder)],
+            "images": _images(rows[0]["images"], folder, rollouts),
             "reward": [_rounded(row.get("reward")) for row in rows],
             "advantage": [_rounded(row.get("advantage")) for row in rows],
             "right": [_rounded(row.get("accuracy")) for row in rows],
@@ -103,33 +103,26 @@ def _response(row: Row) -> dict[str, Any]:
 
 def _replies(row: Row, folder: Path, rollouts: Rollouts) -> dict[str, Any]:
     """First token, end and images of each reply in an episode of several turns."""
-    if not row.get("replies"):
-        return {}
-    images = [
-        [_image(path, rollouts) for path in _paths(reply["images"], folder)]
-        for reply in row["replies"]
+    replies = [
+        [reply["start"], reply["stop"], _images(reply["images"], folder, rollouts)]
+        for reply in row.get("replies") or ()
     ]
-    spans = ((reply["start"], reply["stop"]) for reply in row["replies"])
-    return {"replies": [[*span, each] for span, each in zip(spans, images, strict=True)]}
-
-
-def _paths(names: Sequence[str], folder: Path) -> list[Path]:
-    """Files of images that are there."""
-    paths = [folder / "rollouts" / Path(name).name for name in names]
-    return [path for path in paths if path.exists()]
+    return {"replies": replies} if replies else {}
 
 
 def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, 5)
 
 
-def _image(path: Path, rollouts: Rollouts) -> int:
-    """Index of an image among those of the page; equal ones are stored once."""
-    content = path.read_bytes()
-    digest = hashlib.sha256(content).hexdigest()
-    if digest not in rollouts.images:
-        rollouts.images[digest] = (len(rollouts.images), _data_uri(content))
-    return rollouts.images[digest][0]
+def _images(names: Sequence[str], folder: Path, rollouts: Rollouts) -> list[int]:
+    """Indices of images among those of the page; equal ones are stored once, lost ones not."""
+    paths, indices = [folder / "rollouts" / Path(name).name for name in names], []
+    for content in (path.read_bytes() for path in paths if path.exists()):
+        digest = hashlib.sha256(content).hexdigest()
+        if digest not in rollouts.images:
+            rollouts.images[digest] = (len(rollouts.images), _data_uri(content))
+        indices.append(rollouts.images[digest][0])
+    return indices
 
 
 def _data_uri(content: bytes) -> str:

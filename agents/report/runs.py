@@ -48,6 +48,11 @@ class RunFolder:
         return self.settings.get("run.seed")
 
     @property
+    def algorithm(self) -> Any:
+        """Name of its learner."""
+        return self.settings.get("algorithm")
+
+    @property
     def kind(self) -> str:
         """Equal for runs that differ only in seed and folder; see `_SEED_SETTINGS`."""
         own = {n: v for n, v in self.settings.items() if _short(n) not in _SEED_SETTINGS}
@@ -84,11 +89,11 @@ def run_labels(runs: Sequence[RunFolder]) -> list[str]:
 
     Settings that differ between algorithms alone are left out.
     """
-    return [_label(run, [r for r in runs if _algorithm(r) == _algorithm(run)]) for run in runs]
+    return [_label(run, [r for r in runs if r.algorithm == run.algorithm]) for run in runs]
 
 
 def _label(run: RunFolder, others: Sequence[RunFolder]) -> str:
-    words = [f"{_algorithm(run)} on {run.settings.get('run.env')}"]
+    words = [f"{run.algorithm} on {run.settings.get('run.env')}"]
     words += [
         f"{name.rpartition('.')[2]} {value}"
         for name, value in sorted(run.settings.items())
@@ -96,10 +101,6 @@ def _label(run: RunFolder, others: Sequence[RunFolder]) -> str:
         and any(other.settings.get(name) != value for other in others)
     ]
     return ", ".join(words)
-
-
-def _algorithm(run: RunFolder) -> Any:
-    return run.settings.get("algorithm")
 
 
 def _short(name: str) -> str:

@@ -125,8 +125,7 @@ def save(  # noqa: PLR0913 - optional ones are keywords, and no caller needs all
         LostRankError: Another rank has ended.
     """
     final = path_of(folder, step)
-    temporary = final.with_name(f".step-{step}.tmp")
-    saved = final.exists()
+    temporary, saved = final.with_name(f".step-{step}.tmp"), final.exists()
     barrier()
     if saved:
         return final
@@ -176,8 +175,7 @@ def outdated(steps: Sequence[int], keep: int, every: int = 1, best: int | None =
         every: Interval.
         best: Step of the best checkpoint, if any.
     """
-    regular = [step for step in steps if step % every == 0]
-    kept = {*regular[-keep:], *steps[-1:]}
+    kept = {*[step for step in steps if step % every == 0][-keep:], *steps[-1:]}
     others = [step for step in steps if step not in kept]
     kept |= {*others[max(len(others) + len(kept) - keep, 0) :], best}
     return [step for step in steps if step not in kept]
@@ -205,9 +203,7 @@ def recover(folder: Path, last: int | None = None) -> Path | None:
     for path in (folder / "checkpoints").glob(".step-*"):  # the remains of an interrupted save
         shutil.rmtree(path, ignore_errors=True)
     checkpoint, damages = _newest_intact(folder, last)
-    if checkpoint is None:
-        return None
-    for path, reason in damages.items():
+    for path, reason in damages.items() if checkpoint else ():
         aside = path.with_name(f"damaged-{path.name}")
         shutil.rmtree(aside, ignore_errors=True)  # of an earlier time
         path.rename(aside)  # so that its step can be saved again
@@ -300,13 +296,13 @@ def read_state(checkpoint: Path, expected: Mapping[str, Any] | None = None) -> d
         state = read_json(checkpoint / _STATE)
     except RecordError as error:
         raise CheckpointError(f"{checkpoint} is damaged: {error}") from error
-    differences = [
+    differences = "; ".join(
         f"{name} is {state.get(name)} in the checkpoint and {value} in the run"
         for name, value in (expected or {}).items()
         if state.get(name) != value
-    ]
+    )
     if differences:
-        raise CheckpointError(f"{checkpoint} does not fit this run: {'; '.join(differences)}")
+        raise CheckpointError(f"{checkpoint} does not fit this run: {differences}")
     return state
 
 

@@ -82,6 +82,5 @@ def _digests(folder: Path, names: list[str]) -> dict[str, str]:
 
 def _expected(folder: Path) -> dict[str, str]:
     """Digest of each file by name, as they were written."""
-    text = (folder / DIGESTS).read_bytes().decode(errors="replace")
-    lines = (line.partition("  ") for line in text.splitlines())
-    return {name: digest for digest, _, name in lines}
+    lines = (folder / DIGESTS).read_text(errors="replace").splitlines()
+    return {name: digest for digest, _, name in (line.partition("  ") for line in lines)}

@@ -51,7 +51,7 @@ _MAY_CHANGE = {
 """Settings that a resumed run may change: length, records, and remedies for a lack of memory or for
 a prompt that does not fit the model's context."""
 
-_PLACE = ("run.output_dir", "run.resume")
+_PLACE = ("output_dir", "resume")
 """Settings that say where and that a run is resumed."""
 
 
@@ -84,10 +84,8 @@ def write_run(
         step: Number of steps, or of responses, that there are already.
         grader: Version of the grader.
     """
-    path = folder / "run.json"
-    start = origin()
-    if grader is not None:
-        start["versions"][GRADER] = str(grader)
+    path, start = folder / "run.json", origin()
+    start["versions"] |= {} if grader is None else {GRADER: str(grader)}
     values = json_value(settings, str)
     run = values.get("run", {})
     own = {name: run[name] for name in PATHS if run.get(name)}
@@ -106,12 +104,12 @@ def write_run(
 
 def commands(record: Mapping[str, Any]) -> list[str]:
     """Commands that repeat a run, in order: that of its start, and those that resumed it."""
-    lines = []
+    lines: dict[str, None] = {}
     for start in (record, *record.get("resumed", ())):
         variables = start.get("environment", {}).items()
         words = [f"{name}={shlex.quote(value)}" for name, value in variables]
-        lines.append(" ".join([*words, start["command"]]))
-    return list(dict.fromkeys(lines))
+        lines[" ".join([*words, start["command"]])] = None
+    return list(lines)
 
 
 def last_num_threads(folder: Path) -> int | None:
@@ -145,7 +143,6 @@ def origin() -> dict[str, Any]:
     for package in PACKAGES:
         with suppress(metadata.PackageNotFoundError):
             versions[package] = metadata.version(package)
-    gpus = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
     return {
         "command": shlex.join(sys.orig_argv),
         "environment": {name: os.environ[name] for name in _VARIABLES if name in os.environ},
@@ -157,7 +154,7 @@ def origin() -> dict[str, Any]:
             "processor": platform.machine(),
             "num_cores": os.cpu_count(),
             "num_threads": torch.get_num_threads(),
-            "gpus": gpus,
+            "gpus": [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())],
         },
     }
 
@@ -189,8 +186,7 @@ def recorded_settings(folder: Path) -> dict[str, Any]:
     # A run may be resumed from another working directory.
     paths = {name: path for name, path in record["paths"].items() if os.path.exists(path)}
     settings = record["settings"]["run"] | record["settings"]["learner"] | paths
-    places = {place.removeprefix("run.") for place in _PLACE}
-    own = {name: value for name, value in settings.items() if name not in places}
+    own = {name: value for name, value in settings.items() if name not in _PLACE}
     return own | {"algorithm": record["settings"]["algorithm"]}
 
 
@@ -220,25 +216,23 @@ def check_settings(folder: Path, settings: Mapping[str, Any], *, binding: bool =
     different = _changes(record, settings)
     # A shorter response may leave no room for the buffer at its end.
     with_length = {"overlong_buffer"} if "run.max_response_length" in different else set()
-    changes = [
+    changes = "; ".join(
         f"{name} was {old!r} and is {new!r}"
         for name, (old, new) in different.items()
         if name.split(".")[-1] not in _MAY_CHANGE | with_length
-    ]
+    )
     if changes:
         raise UsageError(
-            f"{folder} cannot resume with other settings: {'; '.join(changes)}; "
+            f"{folder} cannot resume with other settings: {changes}; "
             "use the old ones, or give another --output-dir without --resume"
         )
 
 
 def describe_changes(folder: Path, settings: Mapping[str, Any]) -> str:
     """A line on the settings in which a resumed run differs from its record; else ""."""
-    changes = [
-        f"{name.split('.')[-1]} is {new}, was {old}"
-        for name, (old, new) in _changes(read_run(folder), settings).items()
-        if name not in _PLACE
-    ]
+    different = _changes(read_run(folder), settings).items()
+    pairs = [(name.split(".")[-1], *values) for name, values in different]
+    changes = [f"{name} is {new}, was {old}" for name, old, new in pairs if name not in _PLACE]
     return f"settings other than before: {'; '.join(changes)}" if changes else ""
 
 

@@ -52,7 +52,7 @@ def test_without_arguments_the_commands_are_listed_by_the_program_that_was_start
 
 @pytest.mark.parametrize("name", command.COMMANDS)
 def test_every_command_has_the_version(name, capsys):
-    inner = {"evaluate": "evaluate.command", "plan": "plan.__main__"}.get(name, name)
+    inner = {"plan": "plan.__main__"}.get(name, name)
     with pytest.raises(SystemExit, match="0"):
         importlib.import_module(f"agents.{inner}").main(["--version"])
     assert capsys.readouterr().out == f"reasonenv {agents.__version__}\n"

@@ -17,9 +17,10 @@ from PIL import Image
 from pyarrow import parquet
 
 import reasonenv
+from agents import evaluate as command
 from agents.engines.transformers import TransformersSampler
 from agents.engines.vllm import sampler as vllm_sampler
-from agents.evaluate import command, sampler
+from agents.evaluate import sampler
 from agents.evaluate.arguments import EvaluationArguments, default_arguments
 from agents.storage.json_files import json_line, read_json_lines
 from reasonenv import registration
@@ -154,7 +155,7 @@ KILLED = """
 import os, signal, sys
 from helpers import letters
 from helpers.tiny_runs import before_response
-from agents.evaluate import command as evaluate
+from agents import evaluate
 kill = before_response(int(sys.argv[1]), lambda: os.kill(os.getpid(), signal.SIGKILL))
 letters.REWARDS["letters"] = kill
 evaluate.main(sys.argv[2:])
