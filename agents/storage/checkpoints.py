@@ -203,7 +203,9 @@ def recover(folder: Path, last: int | None = None) -> Path | None:
     for path in (folder / "checkpoints").glob(".step-*"):  # the remains of an interrupted save
         shutil.rmtree(path, ignore_errors=True)
     checkpoint, damages = _newest_intact(folder, last)
-    for path, reason in damages.items() if checkpoint else ():
+    if checkpoint is None:
+        return None
+    for path, reason in damages.items():
         aside = path.with_name(f"damaged-{path.name}")
         shutil.rmtree(aside, ignore_errors=True)  # of an earlier time
         path.rename(aside)  # so that its step can be saved again
