@@ -1,10 +1,9 @@
 """The learner: an algorithm as a value, from rewards and log-probabilities to a scalar loss."""
 
-import math
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from jaxtyping import Bool, Float
@@ -16,6 +15,7 @@ from agents.corrections import SamplerCorrection, corrected, uncorrected
 from agents.distillation import SecondContext, divergence_of_logits
 from agents.errors import UsageError
 from agents.losses import per_token
+from agents.ranges import check_ranges
 from agents.reductions import Reduction, sequence_mean, token_mean
 from agents.references import Refresh
 from agents.rollout import (
@@ -30,24 +30,6 @@ from agents.rollout import (
 )
 
 Scalar = Float[Tensor, ""]
-Range = tuple[Callable[[float], bool], str]
-
-_WEIGHT: Range = (lambda x: 0 <= x < math.inf, ">= 0")
-_POSITIVE: Range = (lambda x: x > 0, "> 0")
-RANGES: dict[str, Range] = {
-    "clip_low": (lambda x: 0 <= x < 1, "in [0, 1)"),
-    "clip_high": (lambda x: x >= 0, ">= 0"),
-    "dual_clip": (lambda x: x > 1, "> 1"),
-    "drift_coefficient": _WEIGHT,
-    "drift_cap": _POSITIVE,
-    "clip_schedule": (lambda x: 0 <= x <= 1, "in [0, 1]"),
-    "beta": _WEIGHT,
-    "z_old": (lambda x: 0 < x < math.inf, "> 0"),
-    "sampler_correction": (lambda x: 0 < x < math.inf, "> 0"),
-}
-"""Ranges of hyper-parameters, by the names that learners share."""
-LARGEST = 1e30
-"""Largest finite hyper-parameter, which leaves room for products in float32."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,14 +62,7 @@ class Learner(ABC):
 
     def __post_init__(self) -> None:
         """Raises UsageError for a number outside its range."""
-        for name in RANGES.keys() & {field.name for field in fields(self)}:
-            (valid, words), value = RANGES[name], getattr(self, name)
-            if value is None or callable(value):
-                continue
-            if not valid(value):
-                raise UsageError(f"{name} is {value}: give a number {words}, or None for without")
-            if LARGEST < value < math.inf:
-                raise UsageError(f"{name} is {value}: give at most {LARGEST:g}")
+        check_ranges(self)
         level = getattr(self, "level", per_token)
         if level is not per_token and self.reduction is not sequence_mean:
             warnings.warn(
