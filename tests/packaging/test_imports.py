@@ -81,7 +81,7 @@ def test_reasonenv_imports_neither_a_learner_nor_torch():
 
 MATHEMATICS = {
     *(f"agents.{name}" for name in ("advantages", "losses", "corrections", "divergences")),
-    *(f"agents.{name}" for name in ("distillation", "views")),
+    *(f"agents.{name}" for name in ("distillation", "ranges", "views")),
     *(f"agents.{name}" for name in ("reductions", "references", "learner", "rollout", "errors")),
     "agents.algorithms",
     *map(module_of, ALGORITHMS),
