@@ -287,11 +287,6 @@ def test_defaults_are_those_of_the_environments_and_the_model():
         ({"env": "Letters-v0,Letter-v0"}, "did you mean Letters-v0?"),
         ({"env": "Letters-v0,Letters-v0"}, "--env is Letters-v0 Letters-v0: give each"),
         ({"split": "val"}, "has no split 'val': there are train, test"),
-        ({"env_options": "{"}, "--env-options '{' is not valid JSON"),
-        (
-            {"env": "Figures-v2", "env_options": "{", "model": "tiny"},
-            "--env-options '{' is not valid JSON",
-        ),
         ({"num_problems": 0}, "--num-problems is 0: give at least 1"),
         ({"temperature": -1}, "--temperature is -1.0"),
         ({"temperature": 1e-9}, "--temperature is 1e-09: give 0, or one from"),
@@ -307,6 +302,13 @@ def test_an_invalid_argument_is_one_line(settings, words, evaluated, tmp_path):
     assert words in message
     assert "\n" not in message
     assert not (tmp_path / "out").exists()
+
+
+def test_options_that_are_no_json_are_told_by_the_parser(evaluated, capsys):
+    with pytest.raises(SystemExit, match=r"^2$"):
+        evaluated(env_options="{")
+    told = " ".join(capsys.readouterr().err.replace("│", " ").split())
+    assert "Error parsing --env-options: '{' is not valid JSON" in told
 
 
 @pytest.mark.parametrize(

@@ -161,7 +161,6 @@ def tune(model, folder, **settings):
 @pytest.mark.parametrize(
     ("stop", "message"),
     [
-        ("</answer>", "--stop '</answer>' is not valid JSON"),
         ("3", "--stop is 3: give a JSON list"),
         ('["a", ""]', "--stop 1 is : string should have at least 1 character"),
         ('[["a"]]', "--stop 0 is ['a']: give a text"),
@@ -176,3 +175,11 @@ def test_odd_stop_strings_are_one_line(model, tmp_path, command, stop, message):
     assert message in refused.value.code
     assert "\n" not in refused.value.code
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("command", [train, assess, tune])
+def test_a_stop_string_without_quotes_is_told_by_the_parser(model, tmp_path, capsys, command):
+    with pytest.raises(SystemExit, match=r"^2$"):
+        command(model, tmp_path / "run", **ENV, stop="</answer>")
+    told = " ".join(capsys.readouterr().err.replace("│", " ").split())
+    assert "Error parsing --stop: '</answer>' is not valid JSON" in told
