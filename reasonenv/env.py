@@ -51,7 +51,7 @@ class Episode:
         return self.turns[-1][1] if self.turns else self.opening
 
     @property
-    def counted(self) -> Problem:
+    def problem_with_calls(self) -> Problem:
         """The problem with its number of calls, where there are any."""
         metadata = {**self.problem.metadata, "calls": len(self.turns)}
         return replace(self.problem, metadata=metadata)
@@ -138,7 +138,7 @@ class ReasonEnv(gymnasium.Env[dict[str, Any], str]):
             if turn.reply is not None:
                 episode.turns.append((response, turn.reply.observation))
                 return self._observation(episode), 0.0, False, False, infos
-            problem = episode.counted
+            problem = episode.problem_with_calls
         graded = turn.graded(response)
         (grade,) = self._grader.grade([graded], [problem.answer], [problem.options], [problem.kind])
         episode.result = response, grade

@@ -221,10 +221,10 @@ class ReasonVectorEnv(VectorEnv[Observations, Sequence[str], np.ndarray]):
         turns = {i: self._episodes[i].turn(self.tools, text) for i, text in responses.items()}
         graded = {i: t.graded(responses[i]) for i, t in turns.items() if t.reply is None}
         answered = self._answers(graded)
-        ended, sums = [*graded], totals(self.rewards, answered) if answered else []
+        indices, sums = [*graded], totals(self.rewards, answered) if answered else []
         rewards, (is_over, is_call) = np.zeros(self.num_envs), np.zeros((2, self.num_envs), bool)
-        rewards[ended], is_over[ended] = [reward for reward, _ in sums], True
-        is_call[ended] = [turns[i].tool != "" for i in ended]
+        rewards[indices], is_over[indices] = [reward for reward, _ in sums], True
+        is_call[indices] = [turns[i].tool != "" for i in indices]
         infos = self._turn_infos(turns)
         if answered:
             infos.update(self._final_infos(answered, [parts for _, parts in sums], is_over))
@@ -327,7 +327,7 @@ class ReasonVectorEnv(VectorEnv[Observations, Sequence[str], np.ndarray]):
             if self._submitted.get(index, (None,))[0] != response:
                 self._submitted[index] = response, self._start_grading(index, response)
         episodes = [self._episodes[index] for index in responses]
-        problems = (each.counted if self.tools else each.problem for each in episodes)
+        problems = (each.problem_with_calls if self.tools else each.problem for each in episodes)
         grades = (self._submitted[index][1].result() for index in responses)
         return list(zip(problems, responses.values(), grades, strict=True))
 

@@ -243,7 +243,8 @@ def _leave_ranks() -> None:
     """Destroys the process group, and lets gloo's threads release the last collective's tensors.
 
     A thread that releases them while Python shuts down aborts the process. DeepSpeed keeps groups,
-    so that their threads outlive them; on a busy machine 3 of 10 processes were aborted.
+    so that their threads outlive the destruction; on a busy machine 3 of 10 starts of two ranks
+    were aborted.
     """
     if distributed.is_initialized():
         distributed.destroy_process_group()
